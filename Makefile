@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# make            builds the four programs under build/
+# make try        sets the machine up, builds, shows the main job in namespaces (root)
+# make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
+# make lint       formatting, layers, header hygiene, static analysis
+# make fuzz       every fuzzer for FUZZ_SECONDS each
+# make clean      removes what was built
+#
+# Every list below is explicit: a file that is not named here is not part of the product.
+
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+SAN ?= 0
+FUZZ_SECONDS ?= 3600
+B := $(if $(filter 1,$(SAN)),build-san,build)
+
+# ---- what there is ------------------------------------------------------------------------------------------------
+
+BASE     := buf clock fault fdpass json log secret slab
+MODEL    := addr category range
+RING     := loop timer
+TLS      := sniff mint leaves engine server client
+HTTP     := fields authority target h1_head h1_body h1_write
+DNS      := wire answers
+POLICY   := digest hosts load match policy private
+CRED     := credset load placeholder source
+REWRITE  := base64 swap
+CONF     := yaml table daemon_conf
+AUDIT    := audit event
+HARDEN   := privileges seccomp
+CAPTURE  := flows listener
+UPSTREAM := dial pool resolve
+CONTROL  := commands link socket
+PROXY    := connection decide exchange leg names refuse sandbox worker
+FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy
+
+HELPER   := attach daemon_link enter jail listeners main netns nft privileges programs routes serve steer_program
+BPF      := policy flows steer
+CTL      := main check client
+
+# a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
+UNIT_base     := buf fault fdpass json secret slab
+UNIT_model    := addr range
+UNIT_ring     := loop
+UNIT_tls      := sniff mint leaves engine
+UNIT_http     := fields authority target h1_head h1_body h1_write
+UNIT_dns      := wire answers
+UNIT_policy   := hosts policy
+UNIT_cred     := credset placeholder
+UNIT_rewrite  := base64 swap
+UNIT_conf     := yaml table daemon_conf
+UNIT_audit    := event
+UNIT_upstream := resolve
+UNIT_control  := socket
+FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
+
+LINK_base     := base
+LINK_model    := model base
+LINK_ring     := ring base
+LINK_tls      := tls model base
+LINK_http     := http model base
+LINK_dns      := dns model base
+LINK_conf     := conf model base
+LINK_policy   := policy conf model base
+LINK_cred     := cred policy conf model base
+LINK_rewrite  := rewrite cred policy conf model base
+LINK_audit    := audit model base
+LINK_harden   := harden base
+LINK_capture  := capture ring model base
+LINK_upstream := upstream ring tls model base
+LINK_control  := control audit http ring model base
+LINK_proxy    := proxy
+
+# ---- how it is built ----------------------------------------------------------------------------------------------
+
+CC      := gcc
+CLANG   := clang
+WARN    := -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
+           -Wno-format-nonliteral -Wno-missing-field-initializers -Wno-overlength-strings
+HARD    := -fPIE -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -D_FORTIFY_SOURCE=2
+LDHARD  := -pie -Wl,-z,relro,-z,now,-z,noexecstack
+ifeq ($(SAN),1)
+HARD    := -fPIE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DSALLYPORT_SAN=1
+LDHARD  := -pie -fsanitize=address,undefined
+endif
+VERSION := 0.1.0
+CFLAGS  := -std=gnu11 -O2 -g $(WARN) $(HARD)
+CPPFLAGS := -D_GNU_SOURCE -DSALLYPORT_VERSION='"$(VERSION)"' -Iuserspace -I. -I$(B)
+LIBS    := -luring -lssl -lcrypto -lcares -lyaml -lseccomp -lbpf -lelf -lz
+Q       := $(if $(V),,@)
+say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
+
+archive  = $(B)/$(1).a
+PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
+
+.PHONY: all try check lint fuzz clean unit fuzzers
+all: $(PROGRAMS)
+
+# one archive for each folder of userspace/
+objects_base     := $(BASE)
+objects_model    := $(MODEL)
+objects_ring     := $(RING)
+objects_tls      := $(TLS)
+objects_http     := $(HTTP)
+objects_dns      := $(DNS)
+objects_policy   := $(POLICY)
+objects_cred     := $(CRED)
+objects_rewrite  := $(REWRITE)
+objects_conf     := $(CONF)
+objects_audit    := $(AUDIT)
+objects_harden   := $(HARDEN)
+objects_capture  := $(CAPTURE)
+objects_upstream := $(UPSTREAM)
+objects_control  := $(CONTROL)
+objects_proxy    := $(PROXY)
+
+define FOLDER_RULE
+$(B)/$(1).a: $(patsubst %,$(B)/userspace/$(1)/%.o,$(objects_$(1)))
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach f,$(FOLDERS),$(eval $(call FOLDER_RULE,$(f))))
+
+$(B)/%.o: %.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/sallyportd: $(B)/userspace/main.o $(patsubst %,$(B)/%.a,proxy control capture upstream audit harden rewrite cred policy conf dns http tls ring model base)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) -lpthread
+
+$(B)/sallyportctl: $(patsubst %,$(B)/userspace/ctl/%.o,$(CTL)) $(patsubst %,$(B)/%.a,policy conf model base)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lyaml -ljansson -lcrypto
+
+$(B)/sallyport-netns: $(patsubst %,$(B)/netns-helper/%.o,$(HELPER)) $(B)/model.a $(B)/base.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -lnftnl -lmnl -lbpf -lelf -lz -lseccomp -lcap
+
+# ---- BPF: object, skeleton ----------------------------------------------------------------------------------------
+
+$(B)/bpf/vmlinux.h:
+	$(call say,BTF,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)bpftool btf dump file /sys/kernel/btf/vmlinux format c > $@
+
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(B)/bpf/vmlinux.h
+	$(call say,BPF,$<)
+	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_x86 -g -O2 -Wall -Werror -I. -I$(B) -I$(B)/bpf -c -o $@ $<
+
+$(B)/bpf/capture.bpf.o: $(B)/bpf/policy.bpf.o $(B)/bpf/flows.bpf.o
+	$(call say,LINK,$@)
+	$(Q)bpftool gen object $@ $^
+
+$(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)bpftool gen skeleton $< name $*_bpf > $@
+
+$(B)/netns-helper/programs.o: $(B)/bpf/capture.skel.h
+$(B)/netns-helper/steer_program.o: $(B)/bpf/steer.skel.h
+
+# ---- tests --------------------------------------------------------------------------------------------------------
+
+define UNIT_RULE
+$(B)/unit/test_$(2): $(B)/tests/unit/test_$(2).o $(patsubst %,$(B)/%.a,$(LINK_$(1)))
+	$$(call say,LD,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -lcmocka $$(LIBS) -lpthread
+UNITS += $(B)/unit/test_$(2)
+endef
+$(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t)))))
+
+unit: $(UNITS)
+
+# a fuzzer includes the .c it tests and links the rest of what it needs, all of it instrumented
+FUZZFLAGS := -std=gnu11 -g -O1 -D_GNU_SOURCE -Iuserspace -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
+FUZZ_sniff       := tls/sniff
+FUZZ_h1_request  := http/h1_head http/fields http/authority http/target
+FUZZ_h1_response := http/h1_head http/fields http/authority http/target
+FUZZ_h1_body     := http/h1_body http/h1_head http/fields http/authority http/target
+FUZZ_authority   := http/authority http/target
+FUZZ_yaml        := conf/yaml base/fault
+FUZZ_hosts       := policy/hosts model/addr base/fault
+FUZZ_policy      := policy/digest policy/hosts policy/load policy/match policy/policy policy/private conf/yaml conf/table base/fault base/buf model/addr model/range model/category
+FUZZ_dns_wire    := dns/wire model/addr base/buf
+FUZZ_swap        := rewrite/swap rewrite/base64 cred/credset cred/load cred/placeholder cred/source policy/hosts conf/yaml conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
+
+define FUZZ_RULE
+$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1)))
+	$$(call say,FUZZ,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto
+FUZZ_PROGRAMS += $(B)/fuzz/fuzz_$(1)
+endef
+$(foreach f,$(FUZZERS),$(eval $(call FUZZ_RULE,$(f))))
+
+fuzzers: $(FUZZ_PROGRAMS)
+
+fuzz: fuzzers
+	scripts/fuzz $(B) $(FUZZ_SECONDS) $(FUZZERS)
+
+# ---- the two commands ---------------------------------------------------------------------------------------------
+
+try:
+	scripts/setup
+	$(MAKE) all
+	scripts/try $(B)
+
+check:
+	scripts/setup --tests
+	$(MAKE) SAN=$(SAN) all unit fuzzers
+	scripts/check $(B)
+
+lint:
+	scripts/setup --tests
+	scripts/lint
+
+clean:
+	rm -rf build build-san
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
