@@ -20,7 +20,7 @@ B := $(if $(filter 1,$(SAN)),build-san,build)
 
 # ---- what there is ------------------------------------------------------------------------------------------------
 
-BASE     := buf clock fault fdpass json log secret slab
+BASE     := buf clock fault fdpass file json log secret slab
 MODEL    := addr category range
 RING     := loop timer
 TLS      := sniff mint leaves engine server client
@@ -32,10 +32,10 @@ REWRITE  := base64 swap
 CONF     := yaml table daemon_conf
 AUDIT    := audit event
 HARDEN   := privileges seccomp
-CAPTURE  := flows listener
+CAPTURE  := flows listener refusals
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange leg names refuse sandbox worker
+PROXY    := connection decide exchange journal leg lookup names origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy
 
 HELPER   := attach daemon_link enter jail listeners main netns nft privileges programs routes serve steer_program
