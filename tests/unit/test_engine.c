@@ -380,6 +380,7 @@ static void bad_origins_get_no_byte(void **state)
 		pair_client(&p, rows[i].host, rows[i].ip ? &ip : NULL);
 		assert_int_equal(
 			tls_engine_write(p.c.e, SLICE("secret")), -EAGAIN); /* before it began */
+		assert_int_equal(buf_used(&p.c.tx), 0);
 		pair_handshake(&p, &c, &s);
 		assert_string_equal(p.sni, rows[i].ip ? "" : rows[i].host);
 		if (!rows[i].reason) {
@@ -391,6 +392,8 @@ static void bad_origins_get_no_byte(void **state)
 		assert_int_equal(c, -EPROTO);
 		assert_int_equal(tls_engine_failure(p.c.e), TLS_FAILURE_VERIFY);
 		assert_string_equal(tls_engine_reason(p.c.e), rows[i].reason);
+		assert_int_equal(
+			ERR_peek_error(), 0); /* the queue is shared: nothing is left in it */
 		assert_int_equal(tls_engine_write(p.c.e, SLICE("secret")), -EPROTO);
 		assert_int_equal(tls_engine_read(p.c.e, &byte, 1), -EPROTO);
 		assert_int_equal(buf_used(&p.c.tx), 0);
@@ -777,6 +780,28 @@ static void no_renegotiation(void **state)
 	pair_done(&p);
 }
 
+/* The other way round: an origin that asks for it gets a warning, not another ClientHello. */
+static void no_renegotiation_for_origins(void **state)
+{
+	struct pair p;
+	uint8_t byte;
+
+	(void)state;
+	pair_init(&p, TX);
+	leaf_for(&p, "a.test");
+	pair_client(&p, "a.test", NULL);
+	assert_int_equal(SSL_set_max_proto_version(tls_engine_ssl(p.c.e), TLS1_2_VERSION), 1);
+	pair_connect(&p);
+	SSL_clear_options(tls_engine_ssl(p.s.e), SSL_OP_NO_RENEGOTIATION);
+	assert_int_equal(SSL_renegotiate(tls_engine_ssl(p.s.e)), 1);
+	(void)SSL_do_handshake(tls_engine_ssl(p.s.e)); /* queues a HelloRequest */
+	assert_true(buf_used(&p.s.tx) > 0);
+	(void)move(&p.s, &p.c, 4096);
+	assert_int_equal(tls_engine_read(p.c.e, &byte, 1), -EAGAIN);
+	assert_int_equal(buf_used(&p.c.tx), 5 + 8 + 2 + 16); /* a warning, sealed */
+	pair_done(&p);
+}
+
 /* Engines go on when the leaf, the CA and both sides' contexts are gone. */
 static void what_may_go_first(void **state)
 {
@@ -913,6 +938,7 @@ int main(void)
 		cmocka_unit_test(a_flipped_bit),
 		cmocka_unit_test(new_keys),
 		cmocka_unit_test(no_renegotiation),
+		cmocka_unit_test(no_renegotiation_for_origins),
 		cmocka_unit_test(what_may_go_first),
 		cmocka_unit_test(roots),
 		cmocka_unit_test(names_for_upstream),

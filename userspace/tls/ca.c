@@ -3,8 +3,8 @@
  * ca.c – the authority that one sandbox trusts. Owns: its private key, which leaves this file only
  * as PEM towards a file of mode 0600, and the stock from which leaves are minted (mint.c).
  *
- * The certificate has exactly what strict verifiers ask of a root (RFC 5280 section 4.2, Python
- * >= 3.13, TLS-01): critical basicConstraints CA:TRUE with path length 0, critical keyUsage
+ * The certificate has exactly what strict verifiers ask of a root (RFC 5280 section 4.2, Python >=
+ * 3.13, TLS-01): critical basicConstraints CA:TRUE with path length 0, critical keyUsage
  * keyCertSign+cRLSign, a subject key identifier. No name constraints: which names may be spoken to
  * is the policy's to say, and changes while the sandbox lives.
  */

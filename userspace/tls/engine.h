@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engine.h – one TLS connection as a machine between two buffers. It does no I/O: the owner appends
- *ciphertext to rx and sends what it finds in tx.
+ * ciphertext to rx and sends what it finds in tx.
  *
  *	rx (ciphertext in)  --> engine --> tls_engine_read()   plain text
  *	tx (ciphertext out) <-- engine <-- tls_engine_write()  plain text
  *
  * After bytes were added to rx *or* taken from tx, the owner calls handshake until it is done, then
- *read until -EAGAIN; after bytes were taken from tx also write, if it has anything to write. tx
- *never grows beyond its maximum; a record that does not fit is refused with -EAGAIN. Engines are
- *made by server.h and client.h.
+ * read until -EAGAIN; after bytes were taken from tx also write, if it has anything to write. tx
+ * never grows beyond its maximum; a record that does not fit is refused with -EAGAIN. Engines are
+ * made by server.h and client.h.
  */
 #ifndef SALLYPORT_TLS_ENGINE_H
 #define SALLYPORT_TLS_ENGINE_H
@@ -37,12 +37,9 @@ enum tls_alert {
 enum tls_failure {
 	TLS_FAILURE_NONE,
 	TLS_FAILURE_VERIFY, /* the peer's certificate is not good; reason is an X509_V_ERR_… name */
-	TLS_FAILURE_ALERT, /* the peer sent a fatal alert; reason is its name in RFC 8446:
-			      "unknown_ca" */
-	TLS_FAILURE_PROTOCOL, /* we refuse what the peer sent; reason is the name of the alert that
-				 we sent */
-	TLS_FAILURE_REFUSED, /* tls_engine_alert(), or the server's choose() had no leaf; likewise
-			      */
+	TLS_FAILURE_ALERT, /* the peer sent a fatal alert; reason is its name: "unknown_ca" */
+	TLS_FAILURE_PROTOCOL, /* we refuse what the peer sent; reason is the alert that we sent */
+	TLS_FAILURE_REFUSED, /* tls_engine_alert(), or choose() had no leaf; likewise */
 	TLS_FAILURE_EOF, /* the stream ended without close_notify; reason is "unexpected_eof" */
 	TLS_FAILURE_INTERNAL, /* memory; reason is "internal_error" */
 };

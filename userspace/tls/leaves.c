@@ -3,15 +3,16 @@
  * leaves.c – see leaves.h. Owns: the entries and the leaf of each.
  *
  * An entry is in three places: a chain of the hash table, the list of use (first = most recently
- *used), or the list of the free ones. All are made at the start, so a full cache is a full list and
- *nothing is allocated later but the leaf itself (50 us with its signature; an entry saves that).
+ * used), or the list of the free ones. All are made at the start, so a full cache is a full list
+ * and nothing is allocated later but the leaf itself (50 us with its signature; an entry saves
+ * that).
  *
  *	free --get()--> in use, first of the list --…--> last of it --get() of another name--> free
  *
  * A worker's own: leaves are minted once for each worker and not once for all, which costs 50 us a
- *name and saves every lock. The keys come from peers, who may choose names that collide: the cost
- *of that is a walk over at most `max` entries for a peer that pays a handshake for each, so FNV
- *will do.
+ * name and saves every lock. The keys come from peers, who may choose names that collide: the cost
+ * of that is a walk over at most `max` entries for a peer that pays a handshake for each, so FNV
+ * will do.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -3,28 +3,27 @@
  * mint.c – certificates made on demand, cheaply.
  *
  * A leaf: the name as subjectAltName and nothing of the origin's certificate; CA:FALSE,
- *digitalSignature, serverAuth, both key identifiers (TLS-01); the name as CN too if it fits (RFC
- *5280: 64 bytes), otherwise an empty subject, which makes the subjectAltName critical
- *(section 4.2.1.6).
+ * digitalSignature, serverAuth, both key identifiers (TLS-01); the name as CN too if it fits (RFC
+ * 5280: 64 bytes), otherwise an empty subject, which makes the subjectAltName critical (section
+ * 4.2.1.6).
  *
  * What costs what (OpenSSL 3.0): X509_set_pubkey() with a key of a provider runs an encoder and a
- *decoder, 280 us, more than the rest of minting together. With a legacy EC_KEY in the EVP_PKEY it
- *is a memcpy. Two things follow:
+ * decoder, 280 us, more than the rest of minting together. With a legacy EC_KEY in the EVP_PKEY it
+ * is a memcpy. Two things follow:
  *
  *	- all leaves under one CA carry one P-256 key, made once and held as a legacy key: the
- *"stock". This file is the only one with deprecated calls, under one pragma;
+ *	  "stock". This file is the only one with deprecated calls, under one pragma;
  *	- the *same* EVP_PKEY object is the certificate's public key and the connection's private
- *key. X509_set_pubkey() keeps the object that it was given, so OpenSSL's check that the two belong
- *together, which costs 30 us on every connection when one is legacy and the other is not, ends at
- *its first line: the pointers are equal.
+ *	  key. X509_set_pubkey() keeps the object that it was given, so OpenSSL's check, on every
+ *	  connection, that the two belong together ends at its first line: the pointers are equal.
+ *	  With two objects the legacy one is exported to a provider for the comparison.
  *
- * Measured, one core of the machine of the field notes, CPU us: minting 49-54, of which 31 are the
- *signature; certificate and key to a new SSL 2.1 with the shared object, 3.1 with a decoded
- *certificate and key of the provider; decoding a leaf anew (d2i_X509, to "convert" it) 125: not
- *worth it.
+ * Measured, CPU us of one core: minting 49-54, of which 31 are the signature; certificate and key
+ * given to a new SSL 2.1, against 3.1 for a decoded certificate and a key of the provider, which
+ * would cost another 125 at minting to decode (d2i_X509).
  *
  * Extensions that are the same for all leaves are encoded once. Not here: keeping leaves
- *(leaves.c).
+ * (leaves.c).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sniff.c – recognising TLS, HTTP/1, HTTP/2 and SSLv2 by their first bytes, and reading a
- *ClientHello.
+ * ClientHello.
  *
  * Why a parser of our own beside OpenSSL's: policy is asked, the upstream is chosen and the leaf is
- *minted before an SSL object exists, and the answer must not depend on a library's state. OpenSSL
- *parses the same bytes again, more fully; what both refuse is refused twice, what only one refuses
- *is refused.
+ * minted before an SSL object exists, and the answer must not depend on a library's state. OpenSSL
+ * parses the same bytes again, more fully; what both refuse is refused twice, what only one refuses
+ * is refused.
  *
  * A hello may be cut anywhere: over TCP segments (the post-quantum ones do not fit one packet) and
- *over records, down to one byte of payload each. So the work is done in two passes over the
- *caller's bytes, without copying them:
+ * over records, down to one byte of payload each. So the work is done in two passes over the
+ * caller's bytes, without copying them:
  *
- *	walk    – record headers only: is the hello whole? are the records in order?         → 0 or
- *-EBADMSG parse   – a cursor over the payload that steps over record headers as it meets them  → 1
- *or -EBADMSG
+ *	walk    – record headers only: is it whole, are the records in order? 0 or -EBADMSG
+ *	parse   – a cursor over the payload that steps over record headers: 1 or -EBADMSG
  *
  * Judging the body only when it is whole, and only those bytes, makes the answer independent of how
- *it arrived. Called for each segment that arrives, the walk is repeated: SNIFF_RECORDS bounds that.
+ * it arrived. Called for each segment that arrives, the walk is repeated: SNIFF_RECORDS bounds
+ * that.
  *
  * Not here: whether a name is good (policy/hosts.c), versions and ciphers (OpenSSL), encrypted
- *hellos: the outer name is the name (DNS-04).
+ * hellos: the outer name is the name (DNS-04).
  */
 #include <errno.h>
 #include <string.h>
