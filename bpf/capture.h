@@ -17,11 +17,11 @@
 #ifndef SALLYPORT_BPF_CAPTURE_H
 #define SALLYPORT_BPF_CAPTURE_H
 
-#ifndef __VMLINUX_H__
+#ifdef __VMLINUX_H__
+#define static_assert _Static_assert
+#else
 #include <assert.h>
 #include <linux/types.h>
-#else
-#define static_assert _Static_assert
 #endif
 
 enum {
@@ -30,7 +30,7 @@ enum {
 	CAPTURE_COMM = 16,		/* TASK_COMM_LEN */
 	CAPTURE_DIGEST_TEXT = 72,	/* SHA-256 as lower-case hex, NUL, padding */
 	CAPTURE_SANDBOXES = 1024,	/* attached at once */
-	CAPTURE_FLOWS = 65536,		/* live connections of one sandbox; one that finds no room is unattributed */
+	CAPTURE_FLOWS = 8192,		/* live connections of one sandbox; one that finds no room is unattributed */
 	CAPTURE_REFUSALS = 4096,	/* remembered destinations, all sandboxes */
 	CAPTURE_EVENTS_BYTES = 262144,	/* the ring buffer */
 	CAPTURE_EVENTS_PER_SECOND = 100, /* of one sandbox; what is over is counted in verdicts.suppressed */

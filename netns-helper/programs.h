@@ -37,8 +37,8 @@ struct programs_spec {
 
 /*
  * Makes the sandbox's entries and attaches the programs to its cgroup, in this order, so that from the first moment
- * everything but loopback is refused with ENETUNREACH. -EEXIST: the cookie or the id is attached already. -EBUSY: the
- * cgroup has one of our programs, or one above it does not allow more. On failure nothing stays behind.
+ * everything but loopback is refused with ENETUNREACH. -EEXIST: the cookie or the id is attached already. -EPERM:
+ * a cgroup above has a program that allows no others. On failure nothing stays behind.
  */
 int programs_attach(struct programs *p, const struct programs_spec *spec, struct fault *f,
 	struct programs_sandbox **ret);
@@ -56,7 +56,10 @@ int programs_set_policy(struct programs_sandbox *s, const uint8_t digest[32],
 /* From now on the address classes decide. */
 int programs_activate(struct programs_sandbox *s, struct fault *f);
 
-/* Detaches the programs, then removes the sandbox's entries and its pin. Frees s. Takes NULL. */
+/*
+ * Removes the sandbox's entry (from then on the programs refuse everything but loopback), the programs, the other
+ * entries and the pin. Frees s. Takes NULL.
+ */
 void programs_detach(struct programs_sandbox *s);
 
 #endif
