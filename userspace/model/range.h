@@ -6,7 +6,6 @@
 #ifndef SALLYPORT_RANGE_H
 #define SALLYPORT_RANGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,19 +35,5 @@ struct range_row {
 
 /* All rows, unsorted, for who looks up the longest prefix elsewhere (the kernel's LPM map). */
 const struct range_row *range_rows(size_t *ret_n);
-
-/* Addresses from lo to hi, both included, IPv4 v4-mapped. */
-struct range_interval {
-	uint8_t lo[16], hi[16];
-};
-
-enum { RANGE_INTERVALS = 192 }; /* more than range_refused() ever gives */
-
-/*
- * What is refused on the sandbox's side, for an nft set: disjoint intervals, ascending, with gaps between them. Forms
- * with an IPv4 address at a fixed place are resolved; Teredo and v4-mapped (which no packet carries) are refused whole;
- * ISATAP is left out, as no interval describes it. Returns how many.
- */
-unsigned range_refused(bool v6, struct range_interval ret[RANGE_INTERVALS]);
 
 #endif
