@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_range.c – every class on both sides, the edges of prefixes, every form with an IPv4 address inside. */
+/* test_range.c – every class on both sides, the edges of prefixes, every form with an IPv4 address
+ * inside. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,9 +131,11 @@ static void each_address_has_its_class(void **state)
 		struct addr a = parsed(rows[i].text);
 
 		if (range_sandbox(&a) != rows[i].sandbox)
-			fail_msg("%s: sandbox says %s", rows[i].text, range_name(range_sandbox(&a)));
+			fail_msg(
+				"%s: sandbox says %s", rows[i].text, range_name(range_sandbox(&a)));
 		if (range_dialler(&a) != rows[i].dialler)
-			fail_msg("%s: dialler says %s", rows[i].text, range_name(range_dialler(&a)));
+			fail_msg(
+				"%s: dialler says %s", rows[i].text, range_name(range_dialler(&a)));
 	}
 }
 
@@ -149,7 +152,8 @@ static void each_class_has_a_category(void **state)
 	assert_string_equal(range_name(RANGE_LINK_LOCAL), "LINK_LOCAL");
 }
 
-/* The rows as the LPM map takes them: no two with one prefix, no bit behind the prefix, all in their family. */
+/* The rows as the LPM map takes them: no two with one prefix, no bit behind the prefix, all in
+ * their family. */
 static void rows_are_prefixes(void **state)
 {
 	size_t n;
@@ -162,7 +166,8 @@ static void rows_are_prefixes(void **state)
 		for (unsigned bit = all[i].prefix; bit < 128; bit++)
 			assert_int_equal(all[i].ip[bit / 8] >> (7 - bit % 8) & 1, 0);
 		for (size_t k = 0; k < i; k++)
-			assert_false(all[i].prefix == all[k].prefix && memcmp(all[i].ip, all[k].ip, 16) == 0);
+			assert_false(all[i].prefix == all[k].prefix &&
+				     memcmp(all[i].ip, all[k].ip, 16) == 0);
 		assert_in_range(all[i].class[RANGE_SANDBOX], 0, RANGE_COUNT - 1);
 		assert_in_range(all[i].class[RANGE_DIALLER], 0, RANGE_COUNT - 1);
 		/* what the sandbox may not try, the daemon may not dial */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range.c – see range.h. Addresses are compared as 128-bit numbers; the few dozen rows are tried in turn, since this
- * is asked once a dial. A class is that of the longest prefix; where that is PUBLIC, the IPv4 addresses inside have a
- * say (range_embedded() of bpf/ranges.h, the very function that the kernel programs use).
+ * range.c – see range.h. Addresses are compared as 128-bit numbers; the few dozen rows are tried in
+ * turn, since this is asked once a dial. A class is that of the longest prefix; where that is
+ * PUBLIC, the IPv4 addresses inside have a say (range_embedded() of bpf/ranges.h, the very function
+ * that the kernel programs use).
  */
 #include <assert.h>
 #include <endian.h>
@@ -16,12 +17,13 @@
 typedef unsigned __int128 range_number;
 
 static const struct range_row range_table[] = {
-#define X(a, b, c, d, n, sandbox, dialler, source) \
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}, 96 + (n), {RANGE_##sandbox, RANGE_##dialler}},
+#define X(a, b, c, d, n, sandbox, dialler, source)                                                 \
+	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}, 96 + (n),                         \
+		{RANGE_##sandbox, RANGE_##dialler}},
 	RANGES4(X)
 #undef X
 #define G(g) (uint8_t)((g) >> 8), (uint8_t)((g)&0xff)
-#define X(a, b, c, d, e, f, g, h, n, sandbox, dialler, source) \
+#define X(a, b, c, d, e, f, g, h, n, sandbox, dialler, source)                                     \
 	{{G(a), G(b), G(c), G(d), G(e), G(f), G(g), G(h)}, n, {RANGE_##sandbox, RANGE_##dialler}},
 		RANGES6(X)
 #undef X

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range.h – which class an address is of: the table of bpf/ranges.h, for userspace. The cgroup programs answer the same
- * question from the same rows on the sandbox's side; the dialler asks again before every connect.
+ * range.h – which class an address is of: the table of bpf/ranges.h, for userspace. The cgroup
+ * programs answer the same question from the same rows on the sandbox's side; the dialler asks
+ * again before every connect.
  */
 #ifndef SALLYPORT_RANGE_H
 #define SALLYPORT_RANGE_H
@@ -14,12 +15,14 @@
 
 struct addr;
 
-/* The class of the address as the sandbox may try it: the synthetic pool is public there. The port does not matter. */
+/* The class of the address as the sandbox may try it: the synthetic pool is public there. The port
+ * does not matter. */
 enum range_class range_sandbox(const struct addr *a);
 /* The class of the address as the daemon may dial it. */
 enum range_class range_dialler(const struct addr *a);
 
-/* CATEGORY_NONE for PUBLIC, METADATA_ADDRESS for METADATA, PRIVATE_ADDRESS for every other class. */
+/* CATEGORY_NONE for PUBLIC, METADATA_ADDRESS for METADATA, PRIVATE_ADDRESS for every other class.
+ */
 enum category range_category(enum range_class c);
 /* "PUBLIC" … "BENCHMARK". */
 const char *range_name(enum range_class c);
