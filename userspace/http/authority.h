@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* authority.h – uri-host [":" port], as in Host, CONNECT and absolute-form (RFC 9110 section 4.2.3,
- * RFC 3986). */
+/*
+ * authority.h – uri-host [":" port], as in Host, CONNECT and absolute-form (RFC 9110 section 4.2.3,
+ * RFC 3986).
+ */
 #ifndef SALLYPORT_AUTHORITY_H
 #define SALLYPORT_AUTHORITY_H
 

@@ -10,22 +10,28 @@
 
 struct msg;
 
-/* Options that all Connection fields of one head may have together; h1_head refuses more. It bounds
- * every walk. */
+/*
+ * Options that all Connection fields of one head may have together; h1_head refuses more. It bounds
+ * every walk.
+ */
 enum { FIELDS_CONNECTION_MAX = 32 };
 
 /* A byte of a token (RFC 9110 section 5.6.2). */
 bool fields_tchar(uint8_t c);
-/* A byte of a field value: HTAB, SP to '~', 0x80 on (RFC 9110 section 5.5). CR, LF, NUL, DEL and
- * the rest are not. */
+/*
+ * A byte of a field value: HTAB, SP to '~', 0x80 on (RFC 9110 section 5.5). CR, LF, NUL, DEL and
+ * the rest are not.
+ */
 bool fields_vchar(uint8_t c);
 /* At least one byte, all of them tchar: a field name, a method. */
 bool fields_token(struct slice s);
 /* All bytes vchar; may be empty: a field value, a reason phrase. */
 bool fields_value(struct slice s);
 
-/* The field speaks of this connection only and is never forwarded (RFC 9110 section 7.6.1, and what
- * clients add). */
+/*
+ * The field speaks of this connection only and is never forwarded (RFC 9110 section 7.6.1, and what
+ * clients add).
+ */
 bool fields_hop(struct slice name);
 /* The same for a response, where an alternative service (RFC 7838) would lead around us as well. */
 bool fields_drop_response(struct slice name);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* h1_body.h – the body of an HTTP/1.x message (RFC 9112 sections 6 and 7), taken out of its framing
- * as it arrives. */
+/*
+ * h1_body.h – the body of an HTTP/1.x message (RFC 9112 sections 6 and 7), taken out of its framing
+ * as it arrives.
+ */
 #ifndef SALLYPORT_H1_BODY_H
 #define SALLYPORT_H1_BODY_H
 
@@ -35,8 +37,10 @@ void h1_body_init(struct h1_body *b, enum framing framing, uint64_t length);
  */
 int h1_body_next(struct h1_body *b, struct slice in, size_t *ret_used, struct slice *ret_data);
 
-/* The connection ended here: 0 if that was the proper end of the body (or it had ended), -EBADMSG
- * if it is cut short. */
+/*
+ * The connection ended here: 0 if that was the proper end of the body (or it had ended), -EBADMSG
+ * if it is cut short.
+ */
 int h1_body_eof(const struct h1_body *b);
 
 #endif
