@@ -34,6 +34,7 @@ struct conf_node {
 struct conf_doc {
 	const char *file; /* as given to conf_parse(), copied */
 	struct conf_node *root;
+	bool sealed; /* set by who knows that secrets are in it: conf_read() then quotes nothing of it in a message */
 };
 
 /* Reads one document. 0, -EBADMSG with the fault set, -ENOMEM. The text is not kept. Free with conf_free(). */
