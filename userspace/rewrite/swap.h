@@ -24,7 +24,7 @@ enum swap_result {
 enum {
 	SWAP_REPLACED = 4,    /* fields of one request that can be replaced */
 	SWAP_MISDIRECTED = 8, /* credentials that are listed; more are only counted */
-	SWAP_VALUES = 32768,  /* bytes that `values` must be able to take: the largest secret, in base64, and its scheme */
+	SWAP_VALUES = 65536,  /* bytes that `values` must be able to take: the largest secret, plain and in base64 */
 };
 
 struct swap_request {
@@ -35,7 +35,7 @@ struct swap_request {
 	const struct placeholders *placeholders;
 };
 
-/* All names and causes are borrowed from the credset. */
+/* All names and causes are borrowed from the credset or the placeholders. */
 struct swap_plan {
 	enum swap_result result;
 	const char *credential; /* UNAVAILABLE, REFUSED */
