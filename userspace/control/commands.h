@@ -13,10 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/slice.h"
-
-struct control_route;
-struct json;
+#include "control/socket.h"
 
 struct control_status {
 	const char *version;
