@@ -4,7 +4,8 @@
  *
  *   GET /v1/status           GET /v1/sandboxes           GET /v1/sandboxes/{id}
  *
- * The daemon's state comes through struct control_source, filled by main; the names of the JSON members are only here.
+ * The daemon's state comes through struct control_source, filled by main; the names of the JSON
+ * members are only here.
  */
 #ifndef SALLYPORT_CONTROL_COMMANDS_H
 #define SALLYPORT_CONTROL_COMMANDS_H
@@ -29,13 +30,13 @@ struct control_credential {
 	const char *name;
 	const char *state; /* "available", "unavailable" */
 	const char *cause; /* why it is not available; NULL when it is */
-	const char *env;   /* the variable that holds the placeholder; NULL if none */
+	const char *env; /* the variable that holds the placeholder; NULL if none */
 };
 
 struct control_sandbox {
 	const char *id;
 	const char *policy; /* its name: */
-	const char *mode;   /* "enforce", "observe" */
+	const char *mode; /* "enforce", "observe" */
 	uint8_t digest[32]; /* SHA-256 of the policy document */
 	uint64_t connections, open, requests, denied, swaps, misdirected, refusals;
 	const struct control_credential *credentials; /* never a value, never a placeholder */
@@ -48,8 +49,8 @@ struct control_source {
 	/* Tells each feature that does not work here by one control_degraded_write(). */
 	void (*degraded)(void *arg, struct json *j);
 	/*
-	 * Tells the sandbox of that id, or every sandbox when id is empty, by one control_sandbox_write() each, and
-	 * returns how many.
+	 * Tells the sandbox of that id, or every sandbox when id is empty, by one
+	 * control_sandbox_write() each, and returns how many.
 	 */
 	unsigned (*sandboxes)(void *arg, struct slice id, struct json *j);
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resolve.h – names to addresses by the daemon's own servers (c-ares), on the control thread's loop. No search domains,
- * no hosts file, no cache. What the addresses are is not judged here; the policy does that for each of them.
+ * resolve.h – names to addresses by the daemon's own servers (c-ares), on the control thread's
+ * loop. No search domains, no hosts file, no cache. What the addresses are is not judged here; the
+ * policy does that for each of them.
  *
  * Everything is called in the thread of the loop.
  */
@@ -17,8 +18,9 @@ enum { RESOLVE_SERVERS = 8 }; /* more are left out */
 
 /*
  * The end of a lookup. err: 0 with n ≥ 1 addresses (at most LIMIT_ADDRESSES, IPv4 first, port 0);
- * -ENOENT no such name; -ENODATA the name has neither A nor AAAA; -ETIMEDOUT nobody answered in time;
- * -EIO servers failed or spoke nonsense; -ECANCELED resolve_free(). addrs is borrowed for the call.
+ * -ENOENT no such name; -ENODATA the name has neither A nor AAAA; -ETIMEDOUT nobody answered in
+ * time; -EIO servers failed or spoke nonsense; -ECANCELED resolve_free(). addrs is borrowed for the
+ * call.
  */
 typedef void (*resolve_done)(void *arg, int err, const struct addr *addrs, unsigned n);
 
@@ -26,9 +28,10 @@ typedef void (*resolve_done)(void *arg, int err, const struct addr *addrs, unsig
 int resolve_new(struct loop *loop, const struct addr *servers, unsigned n, struct resolver **ret);
 
 /*
- * Starts a lookup of A and AAAA. The name is text without escapes, with or without the last dot; it is copied.
- * 0: done will be called exactly once, later, never from inside this call, at the latest after TIME_DNS.
- * -EAGAIN: LIMIT_LOOKUPS in flight; -EINVAL: not a name; done is not called then. done may start other lookups.
+ * Starts a lookup of A and AAAA. The name is text without escapes, with or without the last dot; it
+ * is copied. 0: done will be called exactly once, later, never from inside this call, at the latest
+ * after TIME_DNS. -EAGAIN: LIMIT_LOOKUPS in flight; -EINVAL: not a name; done is not called then.
+ * done may start other lookups.
  */
 int resolve_lookup(struct resolver *r, const char *name, resolve_done done, void *arg);
 
