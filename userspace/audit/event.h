@@ -75,7 +75,7 @@ struct audit_client {
 	uint64_t start_ns; /* of the process, since boot: with tgid it names one process */
 	uint64_t cgroup;
 	uint64_t exe_ino;
-	uint32_t exe_dev; /* as in stat(2) */
+	uint32_t exe_dev; /* the kernel's form: major << 20 | minor */
 	char comm[16]; /* need not end in NUL */
 };
 

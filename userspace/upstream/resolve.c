@@ -21,7 +21,8 @@
  * Sockets live while a query is in flight, so bursts get new source ports. Servers that answer
  * SERVFAIL, NOTIMP or REFUSED are passed over as long as there is another one.
  *
- * #syscalls: socket connect fcntl setsockopt getsockname sendto recvfrom read writev close
+ * #syscalls: socket connect fcntl setsockopt getsockname sendto recvfrom read writev close; in
+ * resolve_new() also openat, of /dev/urandom and of /etc/resolv.conf, whose servers are then replaced
  */
 #include <ares.h>
 #include <arpa/nameser.h>

@@ -24,7 +24,8 @@ enum { RESOLVE_SERVERS = 8 }; /* more are left out */
  */
 typedef void (*resolve_done)(void *arg, int err, const struct addr *addrs, unsigned n);
 
-/* Servers in order of preference; a port of 0 is 53. With none, every lookup fails. 0 or -errno. */
+/* Servers in order of preference; a port of 0 is 53. With none, every lookup fails. 0 or -errno.
+ * c-ares reads /dev/urandom and /etc/resolv.conf here (and nowhere later): before the filter. */
 int resolve_new(struct loop *loop, const struct addr *servers, unsigned n, struct resolver **ret);
 
 /*
