@@ -22,7 +22,8 @@
  * SERVFAIL, NOTIMP or REFUSED are passed over as long as there is another one.
  *
  * #syscalls: socket connect fcntl setsockopt getsockname sendto recvfrom read writev close; in
- * resolve_new() also openat, of /dev/urandom and of /etc/resolv.conf, whose servers are then replaced
+ * resolve_new() also openat, of /dev/urandom and of /etc/resolv.conf, whose servers are then
+ * replaced
  */
 #include <ares.h>
 #include <arpa/nameser.h>
