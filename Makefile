@@ -157,6 +157,7 @@ $(B)/bpf/capture.bpf.o: $(B)/bpf/policy.bpf.o $(B)/bpf/flows.bpf.o
 	$(call say,LINK,$@)
 	$(Q)bpftool gen object $@ $^
 
+.PRECIOUS: $(B)/bpf/%.bpf.o
 $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)bpftool gen skeleton $< name $*_bpf > $@

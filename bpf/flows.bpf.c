@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * flows.bpf.c – who made a connection: a sockops program that publishes, under the full 4-tuple, what connect() left in
+ * the socket's storage.
+ *
+ * Published in TCP_CONNECT_CB, when the source address and port are settled and before the SYN exists, so that whoever
+ * accepts the connection finds the entry. Removed when the client's socket closes. The source address and port alone
+ * are too small a key: one pair can carry two live connections.
+ *
+ * Live flows are one inner hash map for each sandbox, reached through flow_maps by netns cookie. One flat map keyed
+ * {cookie, 4-tuple} would be simpler and as readable, but a sandbox that opens connections without end would take the
+ * room of all others, and the daemon would hold a descriptor that reads every sandbox. A person reads the inner maps:
+ * each is pinned as flows/ID; the outer map holds numbers only and is not pinned. An empty flow map is 128 KiB of
+ * buckets.
+ *
+ * A connection without an entry is unattributed: its socket belongs to another cgroup, is older than the attach or is
+ * an MPTCP subflow (whose connect() was seen on another socket), or the sandbox has CAPTURE_FLOWS connections already.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+#include "bpf/maps.bpf.h"
+
+enum { FLOWS_AF_INET = 2, FLOWS_AF_INET6 = 10, FLOWS_CONTINUE = 1 };
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/*
+ * The shape of an inner map. The instance is never created: without it clang leaves the key and value out of the BTF,
+ * and the helper takes the type ids of the maps that it creates from here.
+ */
+struct flow_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CAPTURE_FLOWS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct capture_flow_key);
+	__type(value, struct capture_client);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, CAPTURE_SANDBOXES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__array(values, struct flow_map);
+} flow_maps SEC(".maps");
+
+static __always_inline void flows_set_v4(__u8 ip[16], __u32 v4)
+{
+	__u32 w[4] = {0, 0, bpf_htonl(0xffff), v4};
+
+	__builtin_memcpy(ip, w, sizeof(w));
+}
+
+/* A v4-mapped connection of an AF_INET6 socket has its addresses in v4-mapped form: the same key as from AF_INET. */
+static __always_inline void flows_key(struct bpf_sock_ops *ctx, struct capture_flow_key *key)
+{
+	if (ctx->family == FLOWS_AF_INET) {
+		flows_set_v4(key->src, ctx->local_ip4);
+		flows_set_v4(key->dst, ctx->remote_ip4);
+	} else {
+		__u32 src[4] = {ctx->local_ip6[0], ctx->local_ip6[1], ctx->local_ip6[2], ctx->local_ip6[3]};
+		__u32 dst[4] = {ctx->remote_ip6[0], ctx->remote_ip6[1], ctx->remote_ip6[2], ctx->remote_ip6[3]};
+
+		__builtin_memcpy(key->src, src, sizeof(src));
+		__builtin_memcpy(key->dst, dst, sizeof(dst));
+	}
+	key->sport = ctx->local_port;		  /* host order already */
+	key->dport = bpf_ntohl(ctx->remote_port); /* network order in the upper half */
+}
+
+static __always_inline void *flows_of_netns(struct bpf_sock_ops *ctx)
+{
+	__u64 netns = bpf_get_netns_cookie(ctx);
+
+	return bpf_map_lookup_elem(&flow_maps, &netns);
+}
+
+static __always_inline void flows_publish(struct bpf_sock_ops *ctx)
+{
+	struct capture_flow_key key = {};
+	struct capture_client *client;
+	struct bpf_sock *sk = ctx->sk;
+	void *live = flows_of_netns(ctx);
+
+	if (!live || !sk)
+		return;
+	client = bpf_sk_storage_get(&clients, sk, 0, 0);
+	if (!client)
+		return;
+	flows_key(ctx, &key);
+	if (bpf_map_update_elem(live, &key, client, BPF_ANY) == 0)
+		bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
+}
+
+static __always_inline void flows_remove(struct bpf_sock_ops *ctx)
+{
+	struct capture_flow_key key = {};
+	void *live = flows_of_netns(ctx);
+
+	if (!live)
+		return;
+	flows_key(ctx, &key);
+	bpf_map_delete_elem(live, &key);
+}
+
+SEC("sockops")
+int flows_sockops(struct bpf_sock_ops *ctx)
+{
+	switch (ctx->op) {
+	case BPF_SOCK_OPS_TCP_CONNECT_CB:
+		flows_publish(ctx);
+		break;
+	case BPF_SOCK_OPS_STATE_CB:
+		if (ctx->args[1] == BPF_TCP_CLOSE)
+			flows_remove(ctx);
+		break;
+	}
+	return FLOWS_CONTINUE;
+}

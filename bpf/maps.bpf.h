@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * maps.bpf.h – the maps that the cgroup programs of all sandboxes share. Weak, because policy.bpf.c and flows.bpf.c
+ * both name them and are linked into one object. (A map of maps cannot be weak, libbpf 1.1 cannot compare two: it is in
+ * flows.bpf.c, which alone uses it.)
+ *
+ * Memory: hash maps are allocated as they fill, except `refusals` (LRU, about 0.9 MB once).
+ */
+#ifndef SALLYPORT_BPF_MAPS_BPF_H
+#define SALLYPORT_BPF_MAPS_BPF_H
+
+#include "bpf/capture.h"
+#include "bpf/ranges.h"
+
+#define BPF_F_NO_PREALLOC 1 /* a macro of the kernel's uapi on old kernels: not in every vmlinux.h */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CAPTURE_SANDBOXES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct capture_sandbox);
+} sandboxes SEC(".maps") __weak;
+
+/* One more than there are sandboxes: key 0 counts for the namespaces that are not attached. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CAPTURE_SANDBOXES + 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct capture_verdicts);
+} verdicts SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, CAPTURE_REFUSALS);
+	__type(key, struct capture_refusal_key);
+	__type(value, struct capture_refusal);
+} refusals SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, CAPTURE_EVENTS_BYTES);
+} events SEC(".maps") __weak;
+
+/* The events that a sandbox has had in the running second. */
+struct budget {
+	__u64 second;
+	__u64 used;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CAPTURE_SANDBOXES + 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct budget);
+} budgets SEC(".maps") __weak;
+
+/* Who connected this socket; written by connect4/6, read by sockops, freed with the socket. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct capture_client);
+} clients SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 256);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct capture_range_key);
+	__type(value, struct capture_range);
+} ranges SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, CAPTURE_SANDBOXES * CAPTURE_OPENINGS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct capture_opening_key);
+	__type(value, struct capture_opened);
+} openings SEC(".maps") __weak;
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * match.bpf.h – what a destination is: local, of which class, opened by the policy. Nothing here writes a map.
+ *
+ * Addresses are four words in network order, IPv4 v4-mapped, so that one path serves connect4, connect6 and the
+ * v4-mapped destinations that arrive at connect6.
+ */
+#ifndef SALLYPORT_BPF_MATCH_BPF_H
+#define SALLYPORT_BPF_MATCH_BPF_H
+
+#include "bpf/maps.bpf.h"
+
+enum { MATCH_PORT_DNS = 53, MATCH_PORT_DOT = 853 };
+
+/* One attempt to reach something. */
+struct attempt {
+	__u32 dst[4];
+	__u16 dport; /* host order */
+	__u8 proto;
+	__u64 netns;
+};
+
+static __always_inline void match_set_v4(__u32 w[4], __u32 v4)
+{
+	w[0] = 0;
+	w[1] = 0;
+	w[2] = bpf_htonl(0xffff);
+	w[3] = v4;
+}
+
+static __always_inline bool match_same(const __u32 a[4], const __u32 b[4])
+{
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+/*
+ * Loopback of this netns: 127/8, ::1, and the unspecified addresses, which Linux connects to loopback (a program that
+ * serves on 0.0.0.0 is often asked for at 0.0.0.0).
+ */
+static __always_inline bool match_loopback(const __u32 w[4])
+{
+	if (w[0] || w[1])
+		return false;
+	if (w[2] == bpf_htonl(0xffff))
+		return (w[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) || w[3] == 0;
+	return w[2] == 0 && (w[3] == bpf_htonl(1) || w[3] == 0);
+}
+
+static __always_inline bool match_own(const struct capture_sandbox *s, const __u32 w[4])
+{
+	return match_same(w, (const __u32 *)s->own4) || match_same(w, (const __u32 *)s->own6);
+}
+
+/* The class of the row with the longest prefix on the sandbox's side; what no row names is IPv4 and public. */
+static __always_inline unsigned match_row(const __u32 w[4])
+{
+	struct capture_range_key key = {.prefixlen = 128};
+	const struct capture_range *row;
+
+	__builtin_memcpy(key.ip, w, sizeof(key.ip));
+	row = bpf_map_lookup_elem(&ranges, &key);
+	return row ? row->sandbox : RANGE_PUBLIC;
+}
+
+/* The class of an address; of a form that carries IPv4 addresses, the first class inside that is not public. */
+static __always_inline unsigned match_class(const __u32 w[4])
+{
+	unsigned class = match_row(w), n;
+	__u32 inside[2] = {0, 0}, mapped[4];
+
+	if (class != RANGE_PUBLIC || (w[0] == 0 && w[1] == 0 && w[2] == bpf_htonl(0xffff)))
+		return class;
+	n = range_embedded(w, inside);
+	if (n > 0) {
+		match_set_v4(mapped, inside[0]);
+		class = match_row(mapped);
+	}
+	if (n > 1 && class == RANGE_PUBLIC) {
+		match_set_v4(mapped, inside[1]);
+		class = match_row(mapped);
+	}
+	return class;
+}
+
+/* Has the policy lifted the refusal? A metadata address only by an opening that says so. */
+static __always_inline bool match_opened(const struct attempt *a, bool metadata)
+{
+	struct capture_opening_key key = {.prefixlen = 64 + 128};
+	const struct capture_opened *open;
+
+	__builtin_memcpy(key.netns, &a->netns, sizeof(key.netns));
+	__builtin_memcpy(key.ip, a->dst, sizeof(key.ip));
+	open = bpf_map_lookup_elem(&openings, &key);
+	if (!open)
+		return false;
+	for (unsigned i = 0; i < CAPTURE_OPENINGS && i < open->n; i++) {
+		const struct capture_ports *p = &open->ports[i];
+
+		if (a->dport >= p->lo && a->dport <= p->hi && (!metadata || p->metadata))
+			return true;
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * steer.bpf.c – every TCP connection and every DNS question of a netns goes to our sockets: sk_lookup on the netns,
+ * for sockets of whatever cgroup and age.
+ *
+ * The route makes every destination local, so that a connection arrives on lo with the address that the program asked
+ * for; here a socket is chosen for it. The accepted socket's getsockname() is that address: nothing is rewritten.
+ *
+ * The order, the first that applies decides:
+ *   1. came in by another interface than lo   passes: published ports; or an outsider would reach us as the sandbox
+ *   2. port 53                                ours, whatever the address: TCP the listeners, UDP the DNS sockets
+ *   3. port 853                               dropped
+ *   4. loopback, own addresses                pass: the sandbox's own services, and the replies to DNS clients
+ *   5. TCP                                    ours
+ *   6. other UDP                              dropped
+ * "Ours" is a drop while the sandbox is not active, or if the slot is empty. A drop of a SYN is answered by a reset,
+ * a drop of UDP by port unreachable: the client knows at once.
+ *
+ * A listener is chosen by a hash of the client's port (client ports are mostly of one parity: the port itself would
+ * fill half the slots), and never by the listener's reuseport group, which a root in the sandbox could join.
+ * There is no netns cookie in these programs, hence a program and two maps for each netns (steer_program.c).
+ * Needs (floor 6.1): sk_lookup 5.9, ingress_ifindex 5.17.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+#include "bpf/capture.h"
+
+enum { STEER_LO = 1, STEER_AF_INET = 2, STEER_PORT_DNS = 53, STEER_PORT_DOT = 853 };
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SOCKMAP);
+	__uint(max_entries, CAPTURE_SLOT_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} steer_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct capture_steer);
+} steer_state SEC(".maps");
+
+static __always_inline bool steer_same(const __u32 a[4], const __u8 ip[16])
+{
+	const __u32 *b = (const __u32 *)ip;
+
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+static __always_inline bool steer_passes(struct bpf_sk_lookup *ctx, const struct capture_steer *state)
+{
+	if (ctx->family == STEER_AF_INET) {
+		__u32 dst[4] = {0, 0, bpf_htonl(0xffff), ctx->local_ip4};
+
+		return (dst[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
+			steer_same(dst, state->own4);
+	}
+	__u32 dst[4] = {ctx->local_ip6[0], ctx->local_ip6[1], ctx->local_ip6[2], ctx->local_ip6[3]};
+
+	return (dst[0] == 0 && dst[1] == 0 && dst[2] == 0 && dst[3] == bpf_htonl(1)) ||
+		steer_same(dst, state->own6);
+}
+
+static __always_inline __u32 steer_slot(struct bpf_sk_lookup *ctx, const struct capture_steer *state)
+{
+	__u32 hash = bpf_ntohs(ctx->remote_port) * 0x9e3779b1u >> 16;
+	__u32 slot = state->nslots ? hash % state->nslots : 0;
+
+	if (ctx->protocol == IPPROTO_UDP)
+		return ctx->family == STEER_AF_INET ? CAPTURE_SLOT_UDP4 : CAPTURE_SLOT_UDP6;
+	return (ctx->family == STEER_AF_INET ? CAPTURE_SLOT_TCP4 : CAPTURE_SLOT_TCP6) + slot;
+}
+
+static __always_inline int steer_assign(struct bpf_sk_lookup *ctx, __u32 slot)
+{
+	struct bpf_sock *sk = bpf_map_lookup_elem(&steer_slots, &slot);
+	long r;
+
+	if (!sk)
+		return SK_DROP;
+	r = bpf_sk_assign(ctx, sk, BPF_SK_LOOKUP_F_NO_REUSEPORT);
+	bpf_sk_release(sk);
+	return r ? SK_DROP : SK_PASS;
+}
+
+SEC("sk_lookup")
+int steer_lookup(struct bpf_sk_lookup *ctx)
+{
+	__u32 zero = 0, dport = ctx->local_port; /* host order */
+	const struct capture_steer *state = bpf_map_lookup_elem(&steer_state, &zero);
+
+	if (ctx->ingress_ifindex != STEER_LO)
+		return SK_PASS;
+	if (!state || dport == STEER_PORT_DOT)
+		return SK_DROP;
+	if (dport != STEER_PORT_DNS) {
+		if (steer_passes(ctx, state))
+			return SK_PASS;
+		if (ctx->protocol != IPPROTO_TCP)
+			return SK_DROP;
+	}
+	return state->active ? steer_assign(ctx, steer_slot(ctx, state)) : SK_DROP;
+}

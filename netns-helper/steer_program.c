@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * steer_program.c – see steer_program.h. Goal: a sk_lookup program for each netns at the price of a system call.
+ *
+ * The object is opened and loaded by libbpf once. What libbpf made of it (instructions with types and map descriptors
+ * filled in) is copied, the places of the two map descriptors are remembered, and the object is dropped. For each
+ * netns two maps are created, their descriptors put into those places of a copy, and the copy loaded by the raw call:
+ * 0.4 ms, where opening the object again would read the kernel's types again (60 to 160 ms).
+ *
+ * The program holds its maps, the link holds the program; we hold the link and, to activate, the state map.
+ * #syscalls: bpf
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "netns-helper/steer_program.h"
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "bpf/capture.h"
+#include "bpf/steer.skel.h"
+
+enum { STEER_PLACES = 16 };
+
+enum steer_map { STEER_MAP_SLOTS, STEER_MAP_STATE, STEER_MAP_COUNT };
+
+struct steer_program {
+	struct bpf_insn *insns;
+	size_t ninsns;
+	struct {
+		size_t insn;
+		enum steer_map map;
+	} places[STEER_PLACES]; /* where a map descriptor stands */
+	size_t nplaces;
+};
+
+struct steer_netns {
+	struct capture_steer state;
+	int state_fd;
+	int link;
+};
+
+/* Loads of a map descriptor are two instructions wide, marked in src_reg (BPF_PSEUDO_MAP_FD). */
+static int steer_find_places(struct steer_program *p, const int fds[STEER_MAP_COUNT])
+{
+	for (size_t i = 0; i < p->ninsns; i++) {
+		const struct bpf_insn *insn = &p->insns[i];
+		size_t map = 0;
+
+		if (insn->code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		i++;
+		if (insn->src_reg == 0)
+			continue;
+		while (map < STEER_MAP_COUNT && fds[map] != insn->imm)
+			map++;
+		if (insn->src_reg != BPF_PSEUDO_MAP_FD || map == STEER_MAP_COUNT || p->nplaces == STEER_PLACES)
+			return -ENOTSUP;
+		p->places[p->nplaces].insn = i - 1;
+		p->places[p->nplaces++].map = (enum steer_map)map;
+	}
+	return 0;
+}
+
+static int steer_copy(struct steer_program *p, const struct steer_bpf *bpf)
+{
+	const struct bpf_insn *insns = bpf_program__insns(bpf->progs.steer_lookup);
+	int fds[STEER_MAP_COUNT] = {
+		[STEER_MAP_SLOTS] = bpf_map__fd(bpf->maps.steer_slots),
+		[STEER_MAP_STATE] = bpf_map__fd(bpf->maps.steer_state),
+	};
+
+	p->ninsns = bpf_program__insn_cnt(bpf->progs.steer_lookup);
+	p->insns = malloc(p->ninsns * sizeof(*insns));
+	if (!p->insns)
+		return -ENOMEM;
+	memcpy(p->insns, insns, p->ninsns * sizeof(*insns));
+	return steer_find_places(p, fds);
+}
+
+int steer_program_open(struct fault *f, struct steer_program **ret)
+{
+	struct steer_program *p = calloc(1, sizeof(*p));
+	struct steer_bpf *bpf = NULL;
+	int r;
+
+	if (!p)
+		return fault_set(f, -ENOMEM, "no memory");
+	bpf = steer_bpf__open();
+	r = bpf ? steer_bpf__load(bpf) : -errno;
+	if (r < 0) {
+		fault_set(f, r, "the kernel does not take the sk_lookup program: %s", strerror(-r));
+	} else {
+		r = steer_copy(p, bpf);
+		if (r < 0)
+			fault_set(f, r, "cannot copy the sk_lookup program: %s", strerror(-r));
+	}
+	steer_bpf__destroy(bpf); /* takes NULL */
+	if (r < 0) {
+		steer_program_close(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+void steer_program_close(struct steer_program *p)
+{
+	if (!p)
+		return;
+	free(p->insns);
+	free(p);
+}
+
+/* ---- a netns ------------------------------------------------------------------------------------------------------ */
+
+static int steer_load(const struct steer_program *p, const int fds[STEER_MAP_COUNT])
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_SK_LOOKUP);
+	_cleanup_free_ struct bpf_insn *insns = malloc(p->ninsns * sizeof(*insns));
+
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns, p->insns, p->ninsns * sizeof(*insns));
+	for (size_t i = 0; i < p->nplaces; i++)
+		insns[p->places[i].insn].imm = fds[p->places[i].map];
+	return bpf_prog_load(BPF_PROG_TYPE_SK_LOOKUP, "steer_lookup", "Dual BSD/GPL", insns, p->ninsns, &opts);
+}
+
+static int steer_fill(int slots, uint32_t first, const int *sockets, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t slot = first + (uint32_t)i;
+		uint64_t socket = (uint64_t)sockets[i];
+		int r = bpf_map_update_elem(slots, &slot, &socket, BPF_NOEXIST);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int steer_fill_all(int slots, const struct steer_spec *spec, struct fault *f)
+{
+	int r = steer_fill(slots, CAPTURE_SLOT_UDP4, &spec->udp4, 1);
+
+	if (r == 0)
+		r = steer_fill(slots, CAPTURE_SLOT_TCP4, spec->listeners4, spec->nslots);
+	if (r == 0 && spec->udp6 >= 0)
+		r = steer_fill(slots, CAPTURE_SLOT_UDP6, &spec->udp6, 1);
+	if (r == 0 && spec->listeners6)
+		r = steer_fill(slots, CAPTURE_SLOT_TCP6, spec->listeners6, spec->nslots);
+	return r < 0 ? fault_set(f, r, "cannot put the listeners into their slots: %s", strerror(-r)) : 0;
+}
+
+static int steer_set_state(const struct steer_netns *s)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(s->state_fd, &zero, &s->state, BPF_ANY);
+}
+
+int steer_program_attach(const struct steer_program *p, const struct steer_spec *spec, struct fault *f,
+	struct steer_netns **ret)
+{
+	_cleanup_close_ int slots = -1, program = -1;
+	int r, fds[STEER_MAP_COUNT];
+	struct steer_netns *s;
+
+	if (spec->nslots == 0 || spec->nslots > CAPTURE_SLOTS)
+		return fault_set(f, -EINVAL, "%u listeners, 1 to %d", spec->nslots, CAPTURE_SLOTS);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return fault_set(f, -ENOMEM, "no memory");
+	s->link = -1;
+	memcpy(s->state.own4, spec->own4, sizeof(s->state.own4));
+	memcpy(s->state.own6, spec->own6, sizeof(s->state.own6));
+	s->state.nslots = spec->nslots;
+	s->state_fd = r = bpf_map_create(
+		BPF_MAP_TYPE_ARRAY, "steer_state", sizeof(uint32_t), sizeof(struct capture_steer), 1, NULL);
+	if (r >= 0)
+		slots = r = bpf_map_create(BPF_MAP_TYPE_SOCKMAP, "steer_slots", sizeof(uint32_t), sizeof(uint64_t),
+			CAPTURE_SLOT_COUNT, NULL);
+	if (r >= 0)
+		r = steer_set_state(s);
+	if (r < 0) {
+		fault_set(f, r, "cannot make the sk_lookup maps: %s", strerror(-r));
+		goto fail;
+	}
+	r = steer_fill_all(slots, spec, f);
+	if (r < 0)
+		goto fail;
+	fds[STEER_MAP_SLOTS] = slots;
+	fds[STEER_MAP_STATE] = s->state_fd;
+	program = r = steer_load(p, fds);
+	if (r < 0) {
+		fault_set(f, r, "the kernel does not take the sk_lookup program: %s", strerror(-r));
+		goto fail;
+	}
+	s->link = r = bpf_link_create(program, spec->netns_fd, BPF_SK_LOOKUP, NULL);
+	if (r < 0) {
+		fault_set(f, r, "cannot attach the sk_lookup program to the netns: %s", strerror(-r));
+		goto fail;
+	}
+	*ret = s;
+	return 0;
+fail:
+	steer_program_detach(s);
+	return r;
+}
+
+int steer_program_activate(struct steer_netns *s, struct fault *f)
+{
+	int r;
+
+	s->state.active = 1;
+	r = steer_set_state(s);
+	if (r < 0) {
+		s->state.active = 0;
+		return fault_set(f, r, "cannot activate the sk_lookup program: %s", strerror(-r));
+	}
+	return 0;
+}
+
+void steer_program_detach(struct steer_netns *s)
+{
+	if (!s)
+		return;
+	if (s->link >= 0)
+		(void)close(s->link);
+	if (s->state_fd >= 0)
+		(void)close(s->state_fd);
+	free(s);
+}
