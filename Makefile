@@ -177,7 +177,12 @@ UNITS += $(B)/unit/test_$(2)
 endef
 $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t)))))
 
-unit: $(UNITS)
+# the BPF battery: the helper's own loaders, driven by a test (root)
+$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/world netns-helper/programs netns-helper/steer_program) $(B)/model.a $(B)/base.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz
+
+unit: $(UNITS) $(B)/tests/bpf/battery
 
 # a fuzzer includes the .c it tests and links the rest of what it needs, all of it instrumented
 FUZZFLAGS := -std=gnu11 -g -O1 -D_GNU_SOURCE -Iuserspace -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined

@@ -36,8 +36,8 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "model/range.h"
 #include "bpf/capture.h"
-#include "bpf/ranges.h"
 #include "bpf/capture.skel.h"
 
 #ifndef BPF_FS_MAGIC
@@ -162,36 +162,20 @@ static int programs_pin(struct programs *p, struct fault *f)
 	return 0;
 }
 
-struct programs_range {
-	uint8_t ip[16];
-	uint8_t prefix;
-	struct capture_range value;
-};
-
-static const struct programs_range programs_ranges[] = {
-#define X(a, b, c, d, n, sandbox, dialler, source) \
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}, 96 + (n), {RANGE_##sandbox, RANGE_##dialler}},
-	RANGES4(X)
-#undef X
-#define G(g) (uint8_t)((g) >> 8), (uint8_t)((g)&0xff)
-#define X(a, b, c, d, e, f, g, h, n, sandbox, dialler, source) \
-	{{G(a), G(b), G(c), G(d), G(e), G(f), G(g), G(h)}, n, {RANGE_##sandbox, RANGE_##dialler}},
-		RANGES6(X)
-#undef X
-#undef G
-	/* all of IPv4, or it would be part of the IPv6 rest that is not assigned */
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96, {RANGE_PUBLIC, RANGE_PUBLIC}},
-};
-
 static int programs_fill_ranges(struct programs *p, struct fault *f)
 {
 	int fd = bpf_map__fd(p->bpf->maps.ranges), r = 0;
+	const struct range_row *rows;
+	size_t n;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(programs_ranges); i++) {
-		struct capture_range_key key = {.prefixlen = programs_ranges[i].prefix};
+	rows = range_rows(&n);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct capture_range_key key = {.prefixlen = rows[i].prefix};
+		struct capture_range value = {.sandbox = rows[i].class[RANGE_SANDBOX],
+			.dialler = rows[i].class[RANGE_DIALLER]};
 
-		memcpy(key.ip, programs_ranges[i].ip, sizeof(key.ip));
-		r = bpf_map_update_elem(fd, &key, &programs_ranges[i].value, BPF_NOEXIST);
+		memcpy(key.ip, rows[i].ip, sizeof(key.ip));
+		r = bpf_map_update_elem(fd, &key, &value, BPF_NOEXIST);
 	}
 	if (r == 0)
 		r = bpf_map_freeze(fd);

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* world.c – see world.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/bpf/world.h"
+
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+
+void world_die(const char *what)
+{
+	printf("not ok %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void world_find_cgroup2(char ret[256])
+{
+	char line[1024], type[64];
+	FILE *f = fopen("/proc/mounts", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*s %255s %63s", ret, type) == 2 && strcmp(type, "cgroup2") == 0) {
+			(void)fclose(f);
+			return;
+		}
+	errno = ENOENT;
+	world_die("a cgroup2 mount");
+}
+
+static void world_write(int dir, const char *name, const char *text)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		world_die(name);
+	(void)close(fd);
+}
+
+/* The keeper: waits for the battery, empties the cgroup, removes it. */
+static void world_keep(pid_t child, int cgroup, const char *path)
+{
+	int status = 0;
+
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGTERM, SIG_IGN);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	world_write(cgroup, "cgroup.kill", "1");
+	for (int i = 0; i < 200 && rmdir(path) < 0 && errno == EBUSY; i++)
+		(void)usleep(10000); /* killed processes leave when they are scheduled; nothing tells us */
+	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static void world_raise_lo(void)
+{
+	struct ifreq ifr = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
+		world_die("lo up");
+	(void)close(fd);
+}
+
+static void world_route(void)
+{
+	static const char *const commands[] = {
+		"ip addr add 192.0.2.1/32 dev lo",
+		"ip -6 addr add 2001:db8:53::1/128 dev lo nodad",
+		"ip route add local default dev lo src 192.0.2.1 table local",
+		"ip -6 route add local default dev lo src 2001:db8:53::1 table local",
+	};
+
+	world_raise_lo();
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (system(commands[i]) != 0)
+			world_die(commands[i]);
+}
+
+static int world_socket(int type, const char *text, uint16_t port, bool both)
+{
+	struct sockaddr_storage sa;
+	struct addr a = {.port = 0};
+	int fd, on = 1, off = 0;
+	socklen_t n;
+
+	if (addr_parse(slice_str(text), &a) < 0)
+		world_die(text);
+	a.port = port;
+	n = addr_to_sockaddr(&a, &sa);
+	fd = socket(sa.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		world_die("socket");
+	if (sa.ss_family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, both ? &off : &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&sa, n) < 0 || (type == SOCK_STREAM && listen(fd, 64) < 0))
+		world_die("bind");
+	return fd;
+}
+
+static void world_listen(struct world *w)
+{
+	socklen_t n = sizeof(w->cookie);
+
+	for (int i = 0; i < WORLD_SLOTS; i++) {
+		w->listeners[0][i] = world_socket(SOCK_STREAM, "127.0.64.1", 0, false);
+		w->listeners[1][i] = world_socket(SOCK_STREAM, "::1", 0, false);
+	}
+	w->dns[0] = world_socket(SOCK_DGRAM, "127.0.64.53", 53, false);
+	w->dns[1] = world_socket(SOCK_DGRAM, "::1", 53, false);
+	w->server = world_socket(SOCK_STREAM, "::", WORLD_SERVER_PORT, true);
+	if (getsockopt(w->server, SOL_SOCKET, SO_NETNS_COOKIE, &w->cookie, &n) < 0)
+		world_die("SO_NETNS_COOKIE");
+}
+
+void world_enter(struct world *ret)
+{
+	char mount_point[256], path[384];
+	struct world w = {.cookie = 0};
+	struct stat st;
+	pid_t child;
+
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	world_find_cgroup2(mount_point);
+	(void)snprintf(w.name, sizeof(w.name), "sallyport-bpf.%d", (int)getpid());
+	(void)snprintf(path, sizeof(path), "%s/%s", mount_point, w.name);
+	if (mkdir(path, 0755) < 0)
+		world_die("making the scratch cgroup");
+	w.cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w.cgroup < 0 || fstat(w.cgroup, &st) < 0)
+		world_die("opening the scratch cgroup");
+	w.cgroup_id = st.st_ino; /* the inode of a cgroup v2 directory is its id */
+	child = fork();
+	if (child < 0)
+		world_die("fork");
+	if (child > 0)
+		world_keep(child, w.cgroup, path);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (unshare(CLONE_NEWNS | CLONE_NEWNET) < 0)
+		world_die("unshare");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		mount("bpf", WORLD_PINS, "bpf", 0, "mode=700") < 0)
+		world_die("mounting a bpffs");
+	w.netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	world_route();
+	world_listen(&w);
+	(void)addr_parse(SLICE("192.0.2.1"), &w.own4);
+	(void)addr_parse(SLICE("2001:db8:53::1"), &w.own6);
+	*ret = w;
+}
+
+/* ---- the client --------------------------------------------------------------------------------------------------- */
+
+static int client_socket(const struct attempt *a, int type, struct sockaddr_storage *ret_sa, socklen_t *ret_n)
+{
+	*ret_n = addr_to_sockaddr(&a->to, ret_sa);
+	if (a->v6_socket && ret_sa->ss_family == AF_INET) {
+		struct sockaddr_in6 mapped = {.sin6_family = AF_INET6, .sin6_port = htons(a->to.port)};
+
+		memcpy(&mapped.sin6_addr, a->to.ip, 16);
+		memcpy(ret_sa, &mapped, sizeof(mapped));
+		*ret_n = sizeof(mapped);
+	}
+	return socket(ret_sa->ss_family, type | SOCK_CLOEXEC, 0);
+}
+
+static void client_names(int fd, struct outcome *o)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof(sa);
+
+	if (getsockname(fd, (struct sockaddr *)&sa, &n) == 0)
+		(void)addr_from_sockaddr((struct sockaddr *)&sa, n, &o->self);
+	n = sizeof(sa);
+	if (getpeername(fd, (struct sockaddr *)&sa, &n) == 0)
+		(void)addr_from_sockaddr((struct sockaddr *)&sa, n, &o->peer);
+}
+
+static struct outcome client_perform(int *fd, const struct attempt *a)
+{
+	struct outcome o = {.error = 0};
+	struct sockaddr_storage sa;
+	socklen_t n = 0;
+	long r = 0;
+
+	if (a->op != CLIENT_SEND && *fd >= 0) {
+		(void)close(*fd);
+		*fd = -1;
+	}
+	if (a->op == CLIENT_CLOSE)
+		return o;
+	if (a->op != CLIENT_SEND)
+		*fd = client_socket(a, a->op == CLIENT_CONNECT ? SOCK_STREAM : SOCK_DGRAM, &sa, &n);
+	switch (a->op) {
+	case CLIENT_CONNECT:
+	case CLIENT_CONNECT_UDP:
+		r = connect(*fd, (struct sockaddr *)&sa, n);
+		break;
+	case CLIENT_SENDTO:
+		r = sendto(*fd, "question", 8, 0, (struct sockaddr *)&sa, n);
+		break;
+	case CLIENT_FLOOD:
+		for (unsigned i = 0; i < a->repeat; i++)
+			r = sendto(*fd, "flood", 5, 0, (struct sockaddr *)&sa, n);
+		break;
+	case CLIENT_SEND:
+		r = send(*fd, "more", 4, 0);
+		break;
+	case CLIENT_CLOSE:
+		break;
+	}
+	o.error = r < 0 ? errno : 0;
+	if (r >= 0)
+		client_names(*fd, &o);
+	return o;
+}
+
+static void client_main(const struct world *w, int fd, bool in_cgroup, bool foreign)
+{
+	struct attempt a;
+	int tried = -1;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)prctl(PR_SET_NAME, "bpf-client");
+	if (in_cgroup)
+		world_write(w->cgroup, "cgroup.procs", "0");
+	if (foreign) {
+		if (unshare(CLONE_NEWNET) < 0)
+			world_die("unshare");
+		world_raise_lo();
+	}
+	while (read(fd, &a, sizeof(a)) == sizeof(a)) {
+		struct outcome o = client_perform(&tried, &a);
+
+		if (write(fd, &o, sizeof(o)) != sizeof(o))
+			break;
+	}
+	_exit(0);
+}
+
+struct client client_start(const struct world *w, bool in_cgroup, bool foreign)
+{
+	struct client c = {.pid = -1};
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		world_die("socketpair");
+	c.pid = fork();
+	if (c.pid < 0)
+		world_die("fork");
+	if (c.pid == 0) {
+		(void)close(pair[0]);
+		client_main(w, pair[1], in_cgroup, foreign);
+	}
+	(void)close(pair[1]);
+	c.fd = pair[0];
+	return c;
+}
+
+struct outcome client_try(const struct client *c, const struct attempt *a)
+{
+	struct outcome o = {.error = -1};
+
+	if (write(c->fd, a, sizeof(*a)) != sizeof(*a) || read(c->fd, &o, sizeof(o)) != sizeof(o))
+		world_die("the client process");
+	return o;
+}
+
+void client_stop(struct client *c)
+{
+	(void)shutdown(c->fd, SHUT_RDWR); /* clients that were forked later hold a copy */
+	(void)close(c->fd);
+	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
