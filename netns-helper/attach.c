@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * attach.c – one sandbox in the kernel.
+ *
+ * Order, each step such that until the last one nothing gets through:
+ *   verify        netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the daemon inside)
+ *   inside        no link but lo; lo up, own addresses, AnyIP; listeners and DNS sockets
+ *   steer         sk_lookup on the netns, inactive: drops
+ *   programs      the cgroup programs, the sandbox's map entries, inactive: refuses with ENETUNREACH
+ *   (offer to the daemon; it answers that the policy is active)
+ *   openings      the ranges that the policy lifts
+ *   nft           the table
+ *   activate      programs, then steer
+ * A failure anywhere undoes what was done, in reverse. Uniqueness among sandboxes is the caller's question.
+ *
+ * Not here: who asked, the daemon, ending processes. #syscalls: fcntl close, and those of the parts
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/capture.h"
+#include "netns-helper/attach.h"
+#include "netns-helper/document.h"
+#include "netns-helper/nft.h"
+#include "netns-helper/programs.h"
+#include "netns-helper/steer_program.h"
+
+#include "base/cleanup.h"
+
+struct attach_inside {
+	struct attachment *a;
+	struct fault *fault;
+};
+
+bool attach_id_valid(const char id[PROTO_ID])
+{
+	static const char first[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+	static const char others[] = "abcdefghijklmnopqrstuvwxyz0123456789_.-";
+	size_t n = strnlen(id, PROTO_ID);
+
+	return n > 0 && n < PROTO_ID && strchr(first, id[0]) && strspn(id, others) == n;
+}
+
+static int attach_copy_fd(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return copy < 0 ? -errno : copy;
+}
+
+static void attach_mapped(const uint8_t own4[4], uint8_t ret[16])
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	memcpy(ret, prefix, sizeof(prefix));
+	memcpy(ret + sizeof(prefix), own4, 4);
+}
+
+static int attach_verify(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
+{
+	struct cgroup_path daemon;
+	int r;
+
+	r = netns_verify(a->netns_fd, fault, &a->identity);
+	if (r < 0)
+		return r;
+	r = cgroup_verify(a->cgroup_fd, fault, &a->cgroup);
+	if (r < 0)
+		return r;
+	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 && cgroup_inside(&daemon, &a->cgroup))
+		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
+	return 0;
+}
+
+/* Runs in the namespace. */
+static int attach_enter(void *arg)
+{
+	struct attach_inside *in = arg;
+	struct attachment *a = in->a;
+	int r;
+
+	r = routes_only_lo(in->fault);
+	if (r < 0)
+		return r;
+	r = routes_set_up(a->own4, a->own6, in->fault, &a->routes);
+	if (r < 0)
+		return r;
+	r = listeners_open(listeners_slots(), a->routes.v6, &a->listeners);
+	if (r < 0) {
+		routes_take_back(&a->routes, a->own4, a->own6);
+		return fault_set(in->fault, r, "cannot open the listeners: %s", strerror(-r));
+	}
+	a->inside = true;
+	return 0;
+}
+
+/* Runs in the namespace. */
+static int attach_leave(void *arg)
+{
+	struct attachment *a = arg;
+
+	if (a->nft)
+		(void)nft_unload(); /* its owner may have removed it already */
+	a->nft = false;
+	routes_take_back(&a->routes, a->own4, a->own6);
+	return 0;
+}
+
+static int attach_steer(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
+{
+	struct steer_spec steer = {
+		.netns_fd = a->netns_fd,
+		.nslots = a->listeners.nslots,
+		.listeners4 = a->listeners.tcp4,
+		.listeners6 = a->routes.v6 ? a->listeners.tcp6 : NULL,
+		.udp4 = a->listeners.udp4,
+		.udp6 = a->listeners.udp6,
+	};
+
+	attach_mapped(a->own4, steer.own4);
+	if (a->routes.v6)
+		memcpy(steer.own6, a->own6, sizeof(steer.own6));
+	return steer_program_attach(spec->steer, &steer, fault, &a->steer);
+}
+
+static int attach_programs(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
+{
+	struct programs_spec programs = {
+		.id = a->id,
+		.netns_cookie = a->cookie,
+		.cgroup_fd = a->cgroup_fd,
+		.mode = CAPTURE_SEALED,
+	};
+
+	attach_mapped(a->own4, programs.own4);
+	if (a->routes.v6)
+		memcpy(programs.own6, a->own6, sizeof(programs.own6));
+	return programs_attach(spec->programs, &programs, fault, &a->programs);
+}
+
+static int attach_steps(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
+{
+	struct attach_inside in = {a, fault};
+	int r;
+
+	a->netns_fd = attach_copy_fd(spec->netns_fd);
+	a->cgroup_fd = attach_copy_fd(spec->cgroup_fd);
+	if (a->netns_fd < 0 || a->cgroup_fd < 0)
+		return fault_set(fault, -EMFILE, "out of descriptors");
+	a->policy_fd = document_copy("sallyport-policy", spec->policy_fd);
+	if (a->policy_fd < 0)
+		return fault_set(fault, a->policy_fd, "--policy: cannot be copied: %s", strerror(-a->policy_fd));
+	r = attach_verify(a, spec, fault);
+	if (r < 0)
+		return r;
+	r = netns_within(a->netns_fd, attach_enter, &in);
+	if (r < 0)
+		return fault_set(fault, r, "cannot enter the network namespace: %s", strerror(-r));
+	r = netns_cookie(a->listeners.udp4, &a->cookie);
+	if (r < 0)
+		return fault_set(fault, r, "the network namespace has no cookie (Linux 5.14): %s", strerror(-r));
+	r = attach_steer(a, spec, fault);
+	if (r < 0)
+		return fault_set(fault, r, "cannot attach the sk_lookup program: %s", strerror(-r));
+	r = attach_programs(a, spec, fault);
+	if (r < 0)
+		return fault_set(fault, r, "cannot attach the cgroup programs: %s", strerror(-r));
+	return 0;
+}
+
+int attach_begin(const struct attach_spec *spec, struct fault *fault, struct attachment **ret)
+{
+	struct attachment *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	memcpy(a->id, spec->request->id, sizeof(a->id));
+	memcpy(a->search, spec->request->search, sizeof(a->search));
+	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
+	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 || inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
+		r = fault_set(fault, -EINVAL, "the own addresses do not parse");
+	else
+		r = attach_steps(a, spec, fault);
+	if (r < 0) {
+		attach_undo(a);
+		attach_free(a);
+		return r;
+	}
+	*ret = a;
+	return 0;
+}
+
+/* Runs in the namespace. */
+static int attach_load_table(void *arg)
+{
+	return nft_load(arg);
+}
+
+int attach_finish(struct attachment *a, const uint8_t digest[32], const struct capture_opening *openings,
+	size_t nopenings, struct fault *fault)
+{
+	struct nft_spec table = {.openings = openings, .nopenings = nopenings};
+	int r;
+
+	memcpy(table.own4, a->own4, sizeof(a->own4));
+	memcpy(table.own6, a->own6, sizeof(a->own6));
+	r = programs_set_policy(a->programs, digest, openings, nopenings, fault);
+	if (r < 0)
+		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
+	r = netns_within(a->netns_fd, attach_load_table, &table);
+	if (r < 0)
+		return fault_set(fault, r, "cannot load the nft table (CONFIG_NF_TABLES_INET, CONFIG_NFT_REJECT): %s",
+			strerror(-r));
+	a->nft = true;
+	r = programs_activate(a->programs, fault);
+	if (r < 0)
+		return fault_set(fault, r, "cannot activate the cgroup programs: %s", strerror(-r));
+	r = steer_program_activate(a->steer, fault);
+	if (r < 0)
+		return fault_set(fault, r, "cannot activate the sk_lookup program: %s", strerror(-r));
+	return 0;
+}
+
+void attach_undo(struct attachment *a)
+{
+	programs_detach(a->programs);
+	a->programs = NULL;
+	steer_program_detach(a->steer);
+	a->steer = NULL;
+	if (a->inside) {
+		listeners_close(&a->listeners);
+		(void)netns_within(a->netns_fd, attach_leave, a); /* a namespace that cannot be entered is gone */
+		a->inside = false;
+	}
+	cleanup_close(&a->netns_fd);
+	cleanup_close(&a->policy_fd);
+	a->netns_fd = a->policy_fd = -1;
+}
+
+void attach_free(struct attachment *a)
+{
+	if (!a)
+		return;
+	cleanup_close(&a->cgroup_fd);
+	free(a);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * attach.h – what the kernel holds for one sandbox: made in steps, undone in reverse. No messages, no waiting.
+ * Life: attach_begin → (the daemon says that the policy is active) attach_finish → attach_undo → attach_free.
+ */
+#ifndef SALLYPORT_ATTACH_H
+#define SALLYPORT_ATTACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "netns-helper/cgroup.h"
+#include "netns-helper/listeners.h"
+#include "netns-helper/netns.h"
+#include "netns-helper/proto.h"
+#include "netns-helper/routes.h"
+
+#include "base/fault.h"
+
+struct capture_opening;
+struct programs;
+struct programs_sandbox;
+struct steer_netns;
+struct steer_program;
+
+struct attachment {
+	char id[PROTO_ID];
+	char search[PROTO_SEARCH][PROTO_NAME];
+	struct netns_identity identity;
+	struct cgroup_path cgroup;
+	uint64_t cookie;
+	uint8_t own4[4], own6[16];
+	struct routes routes;
+	struct listeners listeners;
+	int netns_fd;  /* owned; -1 after attach_undo() */
+	int cgroup_fd; /* owned until attach_free() */
+	int policy_fd; /* owned, sealed; -1 after attach_undo() */
+	struct programs_sandbox *programs;
+	struct steer_netns *steer;
+	bool inside; /* routes and listeners are in place */
+	bool nft;    /* the table is loaded */
+};
+
+struct attach_spec {
+	const struct proto_attach *request;
+	int netns_fd;  /* this and the next are copied, the caller's to close */
+	int cgroup_fd;
+	int policy_fd; /* copied by content */
+	pid_t daemon;  /* must not be in the cgroup */
+	struct programs *programs;
+	struct steer_program *steer;
+};
+
+/* Whether the text is a sandbox's id: [a-z0-9][a-z0-9_.-]{0,62} and a NUL within the array. */
+bool attach_id_valid(const char id[PROTO_ID]);
+
+/*
+ * Verifies and makes everything that precedes the offer: nothing gets through yet. 0, or -errno with the reason in
+ * *fault and nothing left behind.
+ */
+int attach_begin(const struct attach_spec *spec, struct fault *fault, struct attachment **ret);
+
+/*
+ * The policy is active: openings, nft table, then the programs begin to let through. 0, or -errno with the reason; the
+ * caller undoes.
+ */
+int attach_finish(struct attachment *a, const uint8_t digest[32], const struct capture_opening *openings,
+	size_t nopenings, struct fault *fault);
+
+/* Takes everything out of the kernel, in reverse. May be called at any stage, and twice. */
+void attach_undo(struct attachment *a);
+
+/* After attach_undo(). NULL is allowed. */
+void attach_free(struct attachment *a);
+
+#endif

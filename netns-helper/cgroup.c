@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cgroup.c – see cgroup.h. A path is used only to remove the directory and to compare; everything else goes through
+ * the descriptor. #syscalls: openat readlinkat fstatfs fstat read write kill unlinkat
+ */
+#include <errno.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "netns-helper/cgroup.h"
+
+#include "base/cleanup.h"
+
+enum { CGROUP_DEPTH = 16 }; /* directories below a sandbox's own that are cleared away */
+
+/* /proc/self/mountinfo: "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAG…] - TYPE SOURCE SUPER", proc(5). */
+int cgroup_mount(char *ret)
+{
+	char line[2 * PATH_MAX + 512];
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	int r = -ENOENT;
+
+	if (!f)
+		return -errno;
+	while (fgets(line, sizeof(line), f)) {
+		char root[PATH_MAX], point[PATH_MAX];
+		const char *type = strstr(line, " - ");
+
+		if (!type || strncmp(type, " - cgroup2 ", 11) != 0)
+			continue;
+		if (sscanf(line, "%*d %*d %*s %4095s %4095s", root, point) != 2)
+			continue;
+		if (strcmp(root, "/") != 0)
+			continue;
+		memcpy(ret, point, strlen(point) + 1);
+		r = 0;
+		break;
+	}
+	(void)fclose(f); /* only read */
+	return r;
+}
+
+int cgroup_of(pid_t pid, struct cgroup_path *ret)
+{
+	char name[64], line[PATH_MAX + 8];
+	FILE *f;
+	int r = -ENOENT;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
+	f = fopen(name, "re");
+	if (!f)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		(void)snprintf(ret->text, sizeof(ret->text), "%s", line + 3);
+		r = 0;
+	}
+	(void)fclose(f); /* only read */
+	return r;
+}
+
+bool cgroup_inside(const struct cgroup_path *path, const struct cgroup_path *outer)
+{
+	size_t n = strlen(outer->text);
+
+	if (strcmp(outer->text, "/") == 0)
+		return true;
+	return strncmp(path->text, outer->text, n) == 0 &&
+	       (path->text[n] == '\0' || path->text[n] == '/');
+}
+
+int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
+{
+	char link[64], mount[PATH_MAX], full[PATH_MAX];
+	struct cgroup_path path = {""}, own;
+	struct statfs fs;
+	struct stat st;
+	size_t skip;
+	ssize_t n;
+	int r;
+
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+		return fault_set(fault, -errno, "--cgroup: cannot be examined");
+	if (fs.f_type != CGROUP2_SUPER_MAGIC || !S_ISDIR(st.st_mode))
+		return fault_set(fault, -EINVAL, "--cgroup: not a directory of the cgroup v2 tree");
+	r = cgroup_mount(mount);
+	if (r < 0)
+		return fault_set(fault, r, "the cgroup v2 tree is not mounted here");
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, full, sizeof(full) - 1);
+	if (n < 0)
+		return fault_set(fault, -errno, "--cgroup: has no path");
+	full[n] = '\0';
+	skip = strlen(mount);
+	if (strncmp(full, mount, skip) != 0)
+		return fault_set(fault, -EINVAL, "--cgroup: lies outside %s", mount);
+	if (strcmp(full + skip, "") == 0 || strcmp(full + skip, "/") == 0)
+		return fault_set(fault, -EINVAL, "--cgroup: is the root of the cgroup v2 tree");
+	(void)snprintf(path.text, sizeof(path.text), "%s", full + skip);
+	r = cgroup_of(getpid(), &own);
+	if (r < 0)
+		return fault_set(fault, r, "the helper's own cgroup cannot be read");
+	if (cgroup_inside(&own, &path))
+		return fault_set(fault, -EINVAL, "--cgroup: the helper itself is inside");
+	*ret = path;
+	return 0;
+}
+
+static int cgroup_kill_each(int fd)
+{
+	_cleanup_close_ int procs = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	FILE *f;
+	int pid;
+
+	if (procs < 0)
+		return -errno;
+	f = fdopen(procs, "r");
+	if (!f)
+		return -errno;
+	procs = -1;
+	while (fscanf(f, "%d", &pid) == 1)
+		if (pid > 0)
+			(void)kill(pid, SIGKILL); /* it may have ended by itself */
+	(void)fclose(f); /* only read */
+	return 0;
+}
+
+int cgroup_kill(int fd)
+{
+	_cleanup_close_ int all = openat(fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+
+	if (all < 0)
+		return errno == ENOENT ? cgroup_kill_each(fd) : -errno;
+	return write(all, "1", 1) == 1 ? 0 : -errno;
+}
+
+bool cgroup_populated(int fd)
+{
+	_cleanup_close_ int events = openat(fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	char text[256];
+	ssize_t n;
+
+	if (events < 0)
+		return false;
+	n = read(events, text, sizeof(text) - 1);
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	return strstr(text, "populated 1") != NULL;
+}
+
+/* A sandbox that may write its cgroup may have made others below: an empty cgroup holds only control files. */
+static int cgroup_remove_below(int fd, int depth)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct dirent *entry;
+	DIR *dir;
+	int r = 0;
+
+	if (copy < 0)
+		return -errno;
+	dir = fdopendir(copy);
+	if (!dir) {
+		r = -errno;
+		(void)close(copy); /* only read */
+		return r;
+	}
+	while ((entry = readdir(dir))) {
+		_cleanup_close_ int child = -1;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		child = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (child >= 0 && depth > 0)
+			(void)cgroup_remove_below(child, depth - 1); /* the next line tells */
+		if (unlinkat(fd, entry->d_name, AT_REMOVEDIR) < 0)
+			r = -errno;
+	}
+	(void)closedir(dir); /* only read */
+	return r;
+}
+
+int cgroup_remove(int fd, const struct cgroup_path *path)
+{
+	char mount[PATH_MAX], full[2 * PATH_MAX];
+	struct stat by_fd, by_path;
+	int r;
+
+	r = cgroup_mount(mount);
+	if (r < 0)
+		return r;
+	(void)snprintf(full, sizeof(full), "%s%s", mount, path->text);
+	if (fstat(fd, &by_fd) < 0)
+		return -errno;
+	if (stat(full, &by_path) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (by_fd.st_ino != by_path.st_ino || by_fd.st_dev != by_path.st_dev)
+		return 0; /* another one by that name: not ours */
+	(void)cgroup_remove_below(fd, CGROUP_DEPTH); /* rmdir tells whether something is left */
+	return rmdir(full) < 0 ? -errno : 0;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * client.c – see client.h. Exit statuses: 0 done, 1 refused or failed, 2 no helper answers. Requests are those of
+ * proto.h; `client_` here mirrors `answer_` in serve.c.
+ *
+ * `attach --hold` prints one line, "active DIGEST", when the sandbox is active, and then stays: the connection is what
+ * the sandbox lives by. It ends with its parent.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "netns-helper/arguments.h"
+#include "netns-helper/client.h"
+#include "netns-helper/document.h"
+#include "netns-helper/enter.h"
+#include "netns-helper/netns.h"
+#include "netns-helper/proto.h"
+#include "netns-helper/state.h"
+
+#include "base/cleanup.h"
+#include "base/fdpass.h"
+#include "base/log.h"
+
+enum { CLIENT_OK = 0, CLIENT_FAILED = 1, CLIENT_NO_HELPER = 2 };
+
+static const char client_policy[] = "version: 1\nname: default\ndefault: allow\ndefault_tls: terminate\n";
+
+static int client_connect(const struct arguments *a, int *ret)
+{
+	int fd = state_connect(a->state, STATE_HELPER_SOCK);
+
+	if (fd == -EACCES || fd == -EPERM) {
+		log_error("%s/" STATE_HELPER_SOCK ": only root may ask the helper", a->state);
+		return CLIENT_FAILED;
+	}
+	if (fd < 0) {
+		log_error("no helper serves in %s (%s): start it with `sallyport-netns --state %s serve`", a->state,
+			strerror(-fd), a->state);
+		return CLIENT_NO_HELPER;
+	}
+	*ret = fd;
+	return CLIENT_OK;
+}
+
+/* One request, one answer of n bytes that begins with a proto_reply; refusals come as a bare one and are reported. */
+static int client_ask(int sock, const void *request, size_t size, const int *fds, size_t nfds, struct proto_reply *reply,
+	size_t n, int *got, size_t *ngot)
+{
+	size_t none = 0;
+	long r = fdpass_send(sock, request, size, fds, nfds);
+
+	if (r == 0)
+		r = fdpass_recv(sock, reply, n, got, got ? ngot : &none);
+	if (r < 0) {
+		(void)log_errno((int)r, "the helper did not answer");
+		return CLIENT_NO_HELPER;
+	}
+	if (r == 0) {
+		log_error("the helper closed the connection: it logged why");
+		return CLIENT_NO_HELPER;
+	}
+	if ((size_t)r < sizeof(*reply) || reply->head.version != PROTO_VERSION) {
+		log_error("the helper is of another version");
+		return CLIENT_NO_HELPER;
+	}
+	reply->text[sizeof(reply->text) - 1] = '\0';
+	if (reply->error) {
+		log_error("%s", reply->text);
+		return CLIENT_FAILED;
+	}
+	return (size_t)r == n ? CLIENT_OK : CLIENT_NO_HELPER;
+}
+
+static int client_named(const char *id, uint32_t op, struct proto_name *ret)
+{
+	*ret = (struct proto_name){.head = {op, PROTO_VERSION}};
+	if (snprintf(ret->id, sizeof(ret->id), "%s", id) >= (int)sizeof(ret->id)) {
+		log_error("--id: is longer than %zu characters", sizeof(ret->id) - 1);
+		return CLIENT_FAILED;
+	}
+	return CLIENT_OK;
+}
+
+static int client_attach_request(const struct arguments *a, struct proto_attach *ret)
+{
+	*ret = (struct proto_attach){
+		.head = {PROTO_ATTACH, PROTO_VERSION},
+		.mode = PROTO_SEALED,
+		.strict = a->strict,
+		.hold = a->hold,
+		.own_cgroup = a->own_cgroup,
+	};
+	if (snprintf(ret->id, sizeof(ret->id), "%s", a->id) >= (int)sizeof(ret->id)) {
+		log_error("--id: is longer than %zu characters", sizeof(ret->id) - 1);
+		return CLIENT_FAILED;
+	}
+	if (a->search.n > PROTO_SEARCH) {
+		log_error("--search: there can be %d", PROTO_SEARCH);
+		return CLIENT_FAILED;
+	}
+	for (size_t i = 0; i < a->search.n; i++)
+		if (snprintf(ret->search[i], PROTO_NAME, "%s", a->search.items[i]) >= PROTO_NAME ||
+			strpbrk(a->search.items[i], " \t\r\n")) {
+			log_error("--search: %s is not a domain name", a->search.items[i]);
+			return CLIENT_FAILED;
+		}
+	return CLIENT_OK;
+}
+
+/* The three descriptors of an attach, owned by the caller. */
+static int client_attach_open(const struct arguments *a, int fds[3])
+{
+	fds[0] = strcmp(a->netns, "new") == 0 ? netns_new() : netns_open(a->netns);
+	if (fds[0] < 0) {
+		(void)log_errno(fds[0], "--netns: %s", a->netns);
+		return CLIENT_FAILED;
+	}
+	fds[1] = open(a->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fds[1] < 0) {
+		(void)log_errno(-errno, "--cgroup: %s", a->cgroup);
+		return CLIENT_FAILED;
+	}
+	fds[2] = a->policy ? document_read("policy", a->policy)
+			   : document_new("policy", client_policy, sizeof(client_policy) - 1);
+	if (fds[2] < 0) {
+		(void)log_errno(fds[2], "--policy: %s", a->policy ? a->policy : "the built-in one");
+		return CLIENT_FAILED;
+	}
+	return CLIENT_OK;
+}
+
+/* Until the helper ends the connection or a signal ends us. */
+static int client_hold(int sock)
+{
+	struct pollfd helper = {.fd = sock, .events = POLLRDHUP};
+
+	while (poll(&helper, 1, -1) < 0 && errno == EINTR)
+		;
+	return CLIENT_OK;
+}
+
+int client_attach(const struct arguments *a)
+{
+	_cleanup_close_ int sock = -1;
+	int fds[3] = {-1, -1, -1}, status;
+	struct proto_attach request;
+	struct proto_reply reply;
+
+	if (a->hold && prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0)
+		return CLIENT_FAILED;
+	status = client_attach_request(a, &request);
+	if (status == CLIENT_OK)
+		status = client_connect(a, &sock);
+	if (status == CLIENT_OK)
+		status = client_attach_open(a, fds);
+	if (status == CLIENT_OK)
+		status = client_ask(sock, &request, sizeof(request), fds, ARRAY_SIZE(fds), &reply, sizeof(reply), NULL,
+			NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		cleanup_close(&fds[i]);
+	if (status != CLIENT_OK)
+		return status;
+	(void)printf("active %s\n", reply.text); /* who closed the pipe does not want to know */
+	(void)fflush(stdout);
+	return a->hold ? client_hold(sock) : CLIENT_OK;
+}
+
+int client_detach(const struct arguments *a)
+{
+	_cleanup_close_ int sock = -1;
+	struct proto_name request;
+	struct proto_reply reply;
+	int status = client_named(a->id, PROTO_DETACH, &request);
+
+	if (status == CLIENT_OK)
+		status = client_connect(a, &sock);
+	if (status == CLIENT_OK)
+		status = client_ask(sock, &request, sizeof(request), NULL, 0, &reply, sizeof(reply), NULL, NULL);
+	return status;
+}
+
+/* One request a sandbox, each naming the last one seen: no answer is longer than a message. */
+int client_list(const struct arguments *a)
+{
+	struct proto_name request = {.head = {PROTO_LIST, PROTO_VERSION}};
+	_cleanup_close_ int sock = -1;
+	struct proto_reply reply;
+	int status = client_connect(a, &sock);
+
+	while (status == CLIENT_OK) {
+		status = client_ask(sock, &request, sizeof(request), NULL, 0, &reply, sizeof(reply), NULL, NULL);
+		if (status != CLIENT_OK || !reply.more)
+			break;
+		(void)printf("%s\n", reply.text); /* a closed pipe is the reader's wish */
+		(void)snprintf(request.id, sizeof(request.id), "%.*s", (int)strcspn(reply.text, " "), reply.text);
+	}
+	return status;
+}
+
+int client_enter(const struct arguments *a)
+{
+	_cleanup_close_ int sock = -1;
+	int fds[2] = {-1, -1};
+	size_t nfds = ARRAY_SIZE(fds);
+	struct proto_entered entered;
+	struct proto_name request;
+	char state[PATH_MAX];
+	struct enter_spec spec = {
+		.state = state,
+		.search = (const char(*)[PROTO_NAME])entered.search,
+		.user = a->user,
+		.trust = a->trust,
+		.env = a->env.items,
+		.nenv = a->env.n,
+		.command = a->rest,
+	};
+	int status = client_named(a->id, PROTO_ENTER, &request);
+
+	if (status == CLIENT_OK)
+		status = client_connect(a, &sock);
+	if (status == CLIENT_OK)
+		status = client_ask(sock, &request, sizeof(request), NULL, 0, &entered.reply, sizeof(entered), fds, &nfds);
+	if (status != CLIENT_OK || nfds != ARRAY_SIZE(fds))
+		return ENTER_FAILED;
+	if (!realpath(a->state, state)) {
+		(void)log_errno(-errno, "--state: %s", a->state);
+		return ENTER_FAILED;
+	}
+	cleanup_close(&sock);
+	sock = -1;
+	spec.netns_fd = fds[0];
+	spec.cgroup_fd = fds[1];
+	status = enter(&spec);
+	cleanup_close(&fds[0]);
+	cleanup_close(&fds[1]);
+	return status;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * enter.c – three processes: the waiter outside, an init, the command.
+ *
+ *   waiter   stays outside; passes signals on, waits, returns the status. It does not matter to the sandbox: when it
+ *            dies, so does the init, by PDEATHSIG, and with the init all of its pid namespace.
+ *   init     pid 1 of a new pid namespace. Goes inside in this order, each step needing what a later one takes away:
+ *            cgroup → netns → mounts → descriptors → user, capabilities → PDEATHSIG anew, since a change of uid clears
+ *            it → seccomp. Then starts the command, reaps orphans, passes signals on, ends with the command's status.
+ *   command  a clean environment and what --env adds, in the caller's directory if it may.
+ *
+ * A terminal's signals reach all three by their process group: the two ignore those and pass on only what a process
+ * sent (si_code), so that Ctrl-C is the command's to judge.
+ *
+ * #syscalls: unshare setns fork execvp waitid sigtimedwait kill prctl close_range pipe2 openat write chdir
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "netns-helper/enter.h"
+#include "netns-helper/jail.h"
+#include "netns-helper/privileges.h"
+#include "netns-helper/view.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+extern char **environ;
+
+/* Passed from the caller's environment: how to talk to the terminal, in which language. Nothing that holds a secret. */
+static const char *const enter_kept[] = {"TERM", "COLORTERM", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES",
+	"LC_TIME", "LC_NUMERIC", "LC_COLLATE", "TZ", "COLUMNS", "LINES"};
+
+static const char enter_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/* Passed on from the waiter to the init to the command. */
+static const int enter_signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
+
+static void enter_signal_set(sigset_t *ret)
+{
+	(void)sigemptyset(ret); /* these cannot fail for valid signals */
+	(void)sigaddset(ret, SIGCHLD);
+	for (size_t i = 0; i < ARRAY_SIZE(enter_signals); i++)
+		(void)sigaddset(ret, enter_signals[i]);
+}
+
+static int enter_status(const siginfo_t *info)
+{
+	return info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status;
+}
+
+/* Reaps whatever ended. Whether the child did, with its status. */
+static bool enter_reap(pid_t child, int *ret)
+{
+	for (;;) {
+		siginfo_t info = {.si_pid = 0};
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+			return false;
+		if (info.si_pid != child)
+			continue;
+		*ret = enter_status(&info);
+		return true;
+	}
+}
+
+/* Waits for the child with the signals blocked, passing on those that processes sent. Its status. */
+static int enter_wait(pid_t child)
+{
+	sigset_t set;
+	int status;
+
+	enter_signal_set(&set);
+	for (;;) {
+		siginfo_t info;
+		int number;
+
+		if (enter_reap(child, &status))
+			return status;
+		number = sigwaitinfo(&set, &info);
+		if (number > 0 && number != SIGCHLD && info.si_code <= 0)
+			(void)kill(child, number); /* it may just have ended */
+	}
+}
+
+static int enter_user(const char *name, struct passwd *ret)
+{
+	const struct passwd *found;
+
+	if (!name)
+		name = getenv("SUDO_USER");
+	if (!name || !*name)
+		name = "root";
+	found = getpwnam(name);
+	if (!found) {
+		log_error("--user: there is no user %s", name);
+		return -ENOENT;
+	}
+	*ret = *found;
+	return 0;
+}
+
+static int enter_environment(const struct enter_spec *spec, const struct passwd *user)
+{
+	char **caller = environ;
+	static char *none[] = {NULL};
+	const struct {
+		const char *name, *value;
+	} set[] = {{"PATH", enter_path}, {"HOME", user->pw_dir}, {"USER", user->pw_name}, {"LOGNAME", user->pw_name},
+		{"SHELL", user->pw_shell}};
+	int r = 0;
+
+	environ = none; /* setenv() from here on makes a new one */
+	for (size_t i = 0; i < ARRAY_SIZE(set); i++)
+		r |= setenv(set[i].name, set[i].value, 1);
+	for (; *caller; caller++) {
+		size_t n = strcspn(*caller, "=");
+
+		for (size_t i = 0; i < ARRAY_SIZE(enter_kept); i++)
+			if (strlen(enter_kept[i]) == n && strncmp(*caller, enter_kept[i], n) == 0)
+				r |= putenv(*caller);
+		for (size_t i = 0; i < spec->nenv; i++)
+			if (strlen(spec->env[i]) == n && strncmp(*caller, spec->env[i], n) == 0)
+				r |= putenv(*caller);
+	}
+	for (size_t i = 0; i < spec->nenv; i++)
+		if (strchr(spec->env[i], '='))
+			r |= putenv((char *)spec->env[i]); /* not changed */
+	return r ? -ENOMEM : 0;
+}
+
+static int enter_join(const struct enter_spec *spec)
+{
+	_cleanup_close_ int procs = openat(spec->cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+
+	if (procs < 0 || write(procs, "0", 1) != 1)
+		return log_errno(-errno, "cannot join the cgroup");
+	if (setns(spec->netns_fd, CLONE_NEWNET) < 0)
+		return log_errno(-errno, "cannot enter the network namespace");
+	if (unshare(CLONE_NEWNS | CLONE_NEWIPC) < 0)
+		return log_errno(-errno, "cannot make a mount namespace");
+	return 0;
+}
+
+/* pid 1's way inside. 0 or -errno, logged. */
+static int enter_inside(const struct enter_spec *spec, const struct passwd *user)
+{
+	const struct view_spec view = {spec->state, spec->trust, spec->search};
+	bool vsock = jail_vsock();
+	struct fault fault = {""};
+	char directory[PATH_MAX];
+	int r;
+
+	if (!getcwd(directory, sizeof(directory)))
+		(void)snprintf(directory, sizeof(directory), "/");
+	r = enter_join(spec);
+	if (r < 0)
+		return r;
+	r = view_set_up(&view, &fault);
+	if (r < 0) {
+		log_error("%s", fault.text);
+		return r;
+	}
+	if (close_range(3, ~0U, 0) < 0)
+		return log_errno(-errno, "cannot close descriptors");
+	r = privileges_sandbox(user->pw_name, user->pw_uid, user->pw_gid);
+	if (r < 0)
+		return log_errno(r, "cannot become %s", user->pw_name);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return log_errno(-errno, "cannot tie the sandbox to its waiter");
+	r = jail_load(vsock);
+	if (r < 0)
+		return log_errno(r, "cannot load the seccomp filter");
+	if (chdir(directory) < 0 && chdir(user->pw_dir) < 0 && chdir("/") < 0)
+		return log_errno(-errno, "cannot enter a directory");
+	r = enter_environment(spec, user);
+	return r < 0 ? log_errno(r, "cannot set the environment") : 0;
+}
+
+static void enter_execute(char **command) __attribute__((noreturn));
+static void enter_execute(char **command)
+{
+	sigset_t none;
+	int r;
+
+	(void)sigemptyset(&none); /* neither can fail */
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)execvp(command[0], command);
+	r = -errno;
+	(void)log_errno(r, "%s", command[0]);
+	_exit(r == -ENOENT ? ENTER_ABSENT : ENTER_CANNOT);
+}
+
+static void enter_init(const struct enter_spec *spec, const struct passwd *user, int alive) __attribute__((noreturn));
+static void enter_init(const struct enter_spec *spec, const struct passwd *user, int alive)
+{
+	struct pollfd waiter = {.fd = alive, .events = 0};
+	pid_t child;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || poll(&waiter, 1, 0) > 0)
+		_exit(ENTER_FAILED); /* the waiter died before it could be waited on */
+	if (enter_inside(spec, user) < 0)
+		_exit(ENTER_FAILED);
+	child = fork();
+	if (child < 0) {
+		(void)log_errno(-errno, "cannot start a process");
+		_exit(ENTER_FAILED);
+	}
+	if (child == 0)
+		enter_execute(spec->command);
+	_exit(enter_wait(child));
+}
+
+int enter(const struct enter_spec *spec)
+{
+	_cleanup_close_ int alive = -1;
+	struct passwd user;
+	sigset_t set;
+	int ends[2];
+	pid_t init;
+
+	if (enter_user(spec->user, &user) < 0)
+		return ENTER_FAILED;
+	enter_signal_set(&set);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || pipe2(ends, O_CLOEXEC) < 0 || unshare(CLONE_NEWPID) < 0) {
+		(void)log_errno(-errno, "cannot make a pid namespace");
+		return ENTER_FAILED;
+	}
+	alive = ends[1]; /* closes when this process ends, however it ends */
+	init = fork();
+	if (init < 0) {
+		(void)log_errno(-errno, "cannot start a process");
+		return ENTER_FAILED;
+	}
+	if (init == 0) {
+		(void)close(ends[1]); /* the copy that is not the waiter's */
+		enter_init(spec, &user, ends[0]);
+	}
+	(void)close(ends[0]); /* is the init's */
+	return enter_wait(init);
+}

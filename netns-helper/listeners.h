@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* listeners.h – the sockets in a sandbox's network namespace at which captured traffic ends. */
+#ifndef SALLYPORT_LISTENERS_H
+#define SALLYPORT_LISTENERS_H
+
+#include <stdbool.h>
+
+#include "netns-helper/proto.h"
+
+/* Unused entries are -1. Every descriptor is owned. */
+struct listeners {
+	unsigned int nslots;
+	bool has_v6;
+	int tcp4[PROTO_SLOTS];
+	int tcp6[PROTO_SLOTS];
+	int udp4;
+	int udp6;
+};
+
+/* The slots of a new sandbox: one a core that is online, at most PROTO_SLOTS. */
+unsigned int listeners_slots(void);
+
+/* Opens them in the calling thread's network namespace. 0, or -errno with nothing left open. */
+int listeners_open(unsigned int nslots, bool has_v6, struct listeners *ret);
+
+/* Closes; a slot is free for good only when the daemon's copies are closed too. */
+void listeners_close(struct listeners *l);
+
+#endif

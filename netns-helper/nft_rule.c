@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* nft_rule.c – see nft_rule.h. nf_tables expressions by libnftnl; nothing is sent here. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <string.h>
+
+#include <libmnl/libmnl.h>
+#include <libnftnl/expr.h>
+#include <libnftnl/rule.h>
+
+#include "netns-helper/nft_batch.h"
+#include "netns-helper/nft_rule.h"
+
+enum { NFT_RULE_DPORT = 2 }; /* offset in the TCP and the UDP header */
+
+struct nft_rule nft_rule_in(struct nft_batch *b, const char *table, const char *chain)
+{
+	struct nft_rule r = {b, nftnl_rule_alloc()};
+
+	if (!r.rule) {
+		nft_batch_fail(b, -ENOMEM);
+		return r;
+	}
+	nftnl_rule_set_u32(r.rule, NFTNL_RULE_FAMILY, NFPROTO_INET);
+	if (nftnl_rule_set_str(r.rule, NFTNL_RULE_TABLE, table) < 0 ||
+		nftnl_rule_set_str(r.rule, NFTNL_RULE_CHAIN, chain) < 0)
+		nft_batch_fail(b, -ENOMEM);
+	return r;
+}
+
+/* Appends a new expression to the rule; NULL when that failed, which is remembered. */
+static struct nftnl_expr *nft_rule_add(struct nft_rule *r, const char *name)
+{
+	struct nftnl_expr *e = r->rule ? nftnl_expr_alloc(name) : NULL;
+
+	if (!e) {
+		nft_batch_fail(r->batch, -ENOMEM);
+		return NULL;
+	}
+	nftnl_rule_add_expr(r->rule, e);
+	return e;
+}
+
+static void nft_rule_meta(struct nft_rule *r, uint32_t key)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "meta");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, key);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_DREG, NFT_REG_1);
+}
+
+static void nft_rule_load(struct nft_rule *r, uint32_t base, uint32_t offset, uint32_t n)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "payload");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_BASE, base);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, offset);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, n);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
+}
+
+static void nft_rule_compare(struct nft_rule *r, uint32_t op, const void *value, uint32_t n)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "cmp");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, op);
+	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, value, n);
+}
+
+/* register = (register & mask) ^ flip */
+static void nft_rule_bits(struct nft_rule *r, const uint8_t *mask, const uint8_t *flip, uint32_t n)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "bitwise");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_LEN, n);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_OP, NFT_BITWISE_BOOL);
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_MASK, mask, n);
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_XOR, flip, n);
+}
+
+void nft_rule_interface(struct nft_rule *r, uint32_t key, uint32_t index, bool is)
+{
+	nft_rule_meta(r, key);
+	nft_rule_compare(r, is ? NFT_CMP_EQ : NFT_CMP_NEQ, &index, sizeof(index));
+}
+
+void nft_rule_family(struct nft_rule *r, uint8_t nfproto)
+{
+	nft_rule_meta(r, NFT_META_NFPROTO);
+	nft_rule_compare(r, NFT_CMP_EQ, &nfproto, sizeof(nfproto));
+}
+
+void nft_rule_protocol(struct nft_rule *r, uint8_t protocol)
+{
+	nft_rule_meta(r, NFT_META_L4PROTO);
+	nft_rule_compare(r, NFT_CMP_EQ, &protocol, sizeof(protocol));
+}
+
+void nft_rule_port(struct nft_rule *r, uint16_t lo, uint16_t hi)
+{
+	const uint16_t from = htons(lo), to = htons(hi);
+
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_DPORT, sizeof(from));
+	if (lo == hi) {
+		nft_rule_compare(r, NFT_CMP_EQ, &from, sizeof(from));
+		return;
+	}
+	nft_rule_compare(r, NFT_CMP_GTE, &from, sizeof(from));
+	nft_rule_compare(r, NFT_CMP_LTE, &to, sizeof(to));
+}
+
+void nft_rule_bytes(struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value)
+{
+	static const uint8_t none[16];
+
+	nft_rule_load(r, NFT_PAYLOAD_NETWORK_HEADER, offset, n);
+	if (mask)
+		nft_rule_bits(r, mask, none, n);
+	nft_rule_compare(r, NFT_CMP_EQ, value, n);
+}
+
+void nft_rule_in_set(struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set)
+{
+	uint8_t ones[16];
+	struct nftnl_expr *e;
+
+	memset(ones, 0xff, sizeof(ones));
+	nft_rule_load(r, NFT_PAYLOAD_NETWORK_HEADER, offset, n);
+	if (inverted)
+		nft_rule_bits(r, ones, ones, n);
+	e = nft_rule_add(r, "lookup");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
+	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, set);
+}
+
+static void nft_rule_send(struct nft_rule *r)
+{
+	struct nlmsghdr *message;
+
+	if (!r->rule)
+		return;
+	message = nft_batch_begin(r->batch, NFT_MSG_NEWRULE, NFPROTO_INET, NLM_F_CREATE | NLM_F_APPEND);
+	nftnl_rule_nlmsg_build_payload(message, r->rule);
+	nft_batch_end(r->batch);
+	nftnl_rule_free(r->rule);
+	r->rule = NULL;
+}
+
+static void nft_rule_verdict(struct nft_rule *r, uint32_t verdict, const char *chain)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "immediate");
+
+	if (e) {
+		nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
+		nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_VERDICT, verdict);
+		if (chain)
+			nftnl_expr_set_str(e, NFTNL_EXPR_IMM_CHAIN, chain);
+	}
+	nft_rule_send(r);
+}
+
+void nft_rule_accept(struct nft_rule *r)
+{
+	nft_rule_verdict(r, NF_ACCEPT, NULL);
+}
+
+void nft_rule_drop(struct nft_rule *r)
+{
+	nft_rule_verdict(r, NF_DROP, NULL);
+}
+
+void nft_rule_goto(struct nft_rule *r, const char *chain)
+{
+	nft_rule_verdict(r, (uint32_t)NFT_GOTO, chain);
+}
+
+static void nft_rule_reject(struct nft_rule *r, uint32_t type, uint8_t code)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "reject");
+
+	if (e) {
+		nftnl_expr_set_u32(e, NFTNL_EXPR_REJECT_TYPE, type);
+		nftnl_expr_set_u8(e, NFTNL_EXPR_REJECT_CODE, code);
+	}
+	nft_rule_send(r);
+}
+
+void nft_rule_reset(struct nft_rule *r)
+{
+	nft_rule_reject(r, NFT_REJECT_TCP_RST, 0);
+}
+
+void nft_rule_unreachable(struct nft_rule *r, uint8_t code)
+{
+	nft_rule_reject(r, NFT_REJECT_ICMPX_UNREACH, code);
+}

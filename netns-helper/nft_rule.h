@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nft_rule.h – one rule, built from left to right as `nft` would print it: matches, then what is done. Each match
+ * loads something into register 1 and compares; a rule whose matches all hold acts. Failures (memory) stick and are
+ * told by the batch's commit. Only for files in this folder that build the table.
+ */
+#ifndef SALLYPORT_NFT_RULE_H
+#define SALLYPORT_NFT_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nft_batch;
+struct nftnl_rule;
+
+struct nft_rule {
+	struct nft_batch *batch;
+	struct nftnl_rule *rule; /* NULL when memory is out */
+};
+
+/* Begins a rule at the end of the chain. */
+struct nft_rule nft_rule_in(struct nft_batch *b, const char *table, const char *chain);
+
+/* meta iif/oif (NFT_META_IIF, NFT_META_OIF) is, or is not, that index. */
+void nft_rule_interface(struct nft_rule *r, uint32_t key, uint32_t index, bool is);
+/* meta nfproto NFPROTO_IPV4 or NFPROTO_IPV6; wanted before any match of an address. */
+void nft_rule_family(struct nft_rule *r, uint8_t nfproto);
+/* meta l4proto. */
+void nft_rule_protocol(struct nft_rule *r, uint8_t protocol);
+/* th dport lo-hi (host order), of TCP or UDP: after nft_rule_protocol(). */
+void nft_rule_port(struct nft_rule *r, uint16_t lo, uint16_t hi);
+/* n ≤ 16 bytes of the network header at the offset, under the mask (NULL = all), are these. */
+void nft_rule_bytes(struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value);
+/* n bytes of the network header at the offset, inverted first when asked, are in the set. */
+void nft_rule_in_set(struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set);
+
+/* The actions; each sends the rule off and frees it. */
+void nft_rule_accept(struct nft_rule *r);
+void nft_rule_drop(struct nft_rule *r);
+void nft_rule_goto(struct nft_rule *r, const char *chain);
+void nft_rule_reset(struct nft_rule *r); /* reject with tcp reset */
+/* reject with icmpx; NFT_REJECT_ICMPX_… */
+void nft_rule_unreachable(struct nft_rule *r, uint8_t code);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sandboxes.c – the life of a sandbox as the helper sees it.
+ *
+ *   OFFERED ──ACTIVE from the daemon──▶ ACTIVE ──detach, holder gone, stop──▶ LEAVING ──▶ GONE
+ *      └──refused, deadline, holder gone────────────────────────────────────────▲
+ *
+ * Entering LEAVING ends the processes (when it was held) and takes everything out of the kernel at once; what remains
+ * is to wait: for the daemon's GONE, since its copies of the listeners keep the namespace alive, and for the processes,
+ * since a cgroup with one inside cannot be removed. Both are given TIME_LEAVING; then the helper goes on without.
+ *
+ * The daemon may die and come back in every state. An OFFERED or ACTIVE sandbox is offered again on each connection;
+ * an ACTIVE one stays active meanwhile and its connections wait in the listeners' backlog.
+ *
+ * Limits: LIMIT_SANDBOXES. Not here: sockets, messages.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/capture.h"
+#include "netns-helper/sandboxes.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+enum { SANDBOXES_LEAVING_MS = 5000, SANDBOXES_POLL_MS = 10 };
+
+static const char sandboxes_no_daemon[] =
+	"sallyportd is not running: start it with `sallyportd --config FILE`, or both with `scripts/sallyport up`";
+
+static const char *const sandboxes_state_names[] = {"offered", "active", "leaving", "gone"};
+
+static_assert(ARRAY_SIZE(sandboxes_state_names) == SANDBOX_GONE + 1, "a name for each state");
+
+/* Which states may follow, as bits. */
+static const unsigned int sandboxes_next[] = {
+	[SANDBOX_OFFERED] = 1U << SANDBOX_ACTIVE | 1U << SANDBOX_LEAVING,
+	[SANDBOX_ACTIVE] = 1U << SANDBOX_LEAVING,
+	[SANDBOX_LEAVING] = 1U << SANDBOX_GONE,
+	[SANDBOX_GONE] = 0,
+};
+
+const char *sandboxes_state_name(enum sandbox_state state)
+{
+	return sandboxes_state_names[state];
+}
+
+static void sandboxes_to(struct sandbox *sandbox, enum sandbox_state state)
+{
+	assert(sandboxes_next[sandbox->state] & 1U << state);
+	log_info("sandbox %s: %s -> %s", sandbox->attachment->id, sandboxes_state_names[sandbox->state],
+		sandboxes_state_names[state]);
+	sandbox->state = state;
+}
+
+static void sandboxes_tell(struct sandbox_listener *listener, int error, const char *text)
+{
+	struct sandbox_listener told = *listener;
+
+	*listener = (struct sandbox_listener){NULL, NULL};
+	if (told.tell)
+		told.tell(told.who, error, text);
+}
+
+void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer)
+{
+	*s = (struct sandboxes){.programs = programs, .steer = steer};
+}
+
+struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
+{
+	for (struct sandbox *one = s->first; one; one = one->next)
+		if (one->state != SANDBOX_GONE && strcmp(one->attachment->id, id) == 0)
+			return one;
+	return NULL;
+}
+
+struct sandbox *sandboxes_after(const struct sandboxes *s, const char *after)
+{
+	struct sandbox *best = NULL;
+
+	for (struct sandbox *one = s->first; one; one = one->next) {
+		if (one->state == SANDBOX_GONE || strcmp(one->attachment->id, after) <= 0)
+			continue;
+		if (!best || strcmp(one->attachment->id, best->attachment->id) < 0)
+			best = one;
+	}
+	return best;
+}
+
+static int sandboxes_conflict(const struct sandboxes *s, const struct attachment *new, struct fault *fault)
+{
+	for (const struct sandbox *one = s->first; one; one = one->next) {
+		const struct attachment *a = one->attachment;
+
+		if (one->state == SANDBOX_GONE || one->state == SANDBOX_LEAVING)
+			continue;
+		if (netns_same(&a->identity, &new->identity))
+			return fault_set(fault, -EEXIST, "--netns: is attached already, as %s", a->id);
+		if (cgroup_inside(&a->cgroup, &new->cgroup) || cgroup_inside(&new->cgroup, &a->cgroup))
+			return fault_set(fault, -EEXIST, "--cgroup: overlaps with that of %s", a->id);
+	}
+	return 0;
+}
+
+/* The questions about other sandboxes come before anything is made in the kernel. */
+static int sandboxes_admit(const struct sandboxes *s, const struct attach_spec *spec, struct fault *fault)
+{
+	struct attachment probe = {.netns_fd = -1};
+	int r;
+
+	if (!attach_id_valid(spec->request->id))
+		return fault_set(fault, -EINVAL, "--id: wants [a-z0-9][a-z0-9_.-]*, at most %d characters",
+			PROTO_ID - 1);
+	if (sandboxes_find(s, spec->request->id))
+		return fault_set(fault, -EEXIST, "--id: %s is attached already", spec->request->id);
+	if (!s->linked)
+		return fault_set(fault, -ENOTCONN, "%s", sandboxes_no_daemon);
+	if (s->count >= LIMIT_SANDBOXES)
+		return fault_set(fault, -ENOSPC, "%d sandboxes are attached, which is the limit", LIMIT_SANDBOXES);
+	r = netns_verify(spec->netns_fd, fault, &probe.identity);
+	if (r == 0)
+		r = cgroup_verify(spec->cgroup_fd, fault, &probe.cgroup);
+	return r < 0 ? r : sandboxes_conflict(s, &probe, fault);
+}
+
+int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec, struct sandbox_listener asked,
+	struct fault *fault, struct sandbox **ret)
+{
+	struct attach_spec whole = *spec;
+	struct sandbox *sandbox;
+	int r;
+
+	r = sandboxes_admit(s, spec, fault);
+	if (r < 0)
+		return r;
+	sandbox = calloc(1, sizeof(*sandbox));
+	if (!sandbox)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	whole.daemon = s->daemon;
+	whole.programs = s->programs;
+	whole.steer = s->steer;
+	r = attach_begin(&whole, fault, &sandbox->attachment);
+	if (r < 0) {
+		free(sandbox);
+		return r;
+	}
+	sandbox->state = SANDBOX_OFFERED;
+	sandbox->deadline_ms = clock_monotonic_ms() + PROTO_REPLY_MS;
+	sandbox->asked = asked;
+	sandbox->offer_due = true;
+	sandbox->kill = spec->request->hold;
+	sandbox->own_cgroup = spec->request->own_cgroup;
+	sandbox->next = s->first;
+	s->first = sandbox;
+	s->count++;
+	log_info("sandbox %s: offered%s", sandbox->attachment->id,
+		sandbox->attachment->routes.v6 ? "" : "; its network namespace has no IPv6");
+	*ret = sandbox;
+	return 0;
+}
+
+void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, const char *text,
+	struct sandbox_listener ended)
+{
+	int r;
+
+	sandbox->asked_end = ended;
+	if (sandbox->state == SANDBOX_LEAVING)
+		return;
+	sandboxes_to(sandbox, SANDBOX_LEAVING);
+	sandbox->deadline_ms = clock_monotonic_ms() + SANDBOXES_LEAVING_MS;
+	sandbox->offer_due = false;
+	sandbox->answer_owed = false;
+	sandbox->withdraw_due = s->linked && sandbox->known;
+	if (sandbox->kill) {
+		r = cgroup_kill(sandbox->attachment->cgroup_fd);
+		if (r < 0)
+			(void)log_errno(r, "sandbox %s: its processes cannot be ended",
+				sandbox->attachment->id); /* its network is taken away all the same */
+	}
+	attach_undo(sandbox->attachment);
+	sandboxes_tell(&sandbox->asked, error, text);
+}
+
+void sandboxes_forget_listener(struct sandboxes *s, const void *who)
+{
+	for (struct sandbox *one = s->first; one; one = one->next) {
+		if (one->asked.who == who)
+			one->asked = (struct sandbox_listener){NULL, NULL};
+		if (one->asked_end.who == who)
+			one->asked_end = (struct sandbox_listener){NULL, NULL};
+		if (one->holder.who == who)
+			one->holder = (struct sandbox_listener){NULL, NULL};
+	}
+}
+
+void sandboxes_link_up(struct sandboxes *s, pid_t daemon)
+{
+	s->linked = true;
+	s->daemon = daemon;
+	for (struct sandbox *one = s->first; one; one = one->next)
+		one->offer_due = one->state == SANDBOX_OFFERED || one->state == SANDBOX_ACTIVE;
+}
+
+void sandboxes_link_down(struct sandboxes *s)
+{
+	s->linked = false;
+	s->daemon = 0;
+	for (struct sandbox *one = s->first; one; one = one->next)
+		one->offer_due = one->withdraw_due = one->answer_owed = one->known = false;
+}
+
+static void sandboxes_digest_text(const uint8_t digest[32], char ret[65])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (int i = 0; i < 32; i++) {
+		ret[2 * i] = digits[digest[i] >> 4];
+		ret[2 * i + 1] = digits[digest[i] & 15];
+	}
+	ret[64] = '\0';
+}
+
+static void sandboxes_finish(struct sandboxes *s, struct sandbox *sandbox, const struct proto_active *active)
+{
+	struct capture_opening openings[PROTO_OPENINGS];
+	struct fault fault = {""};
+	char text[65];
+	int r;
+
+	for (uint32_t i = 0; i < active->nopenings; i++) {
+		const struct proto_opening *o = &active->openings[i];
+
+		memcpy(openings[i].ip, o->ip, sizeof(o->ip));
+		openings[i].prefix = o->prefix;
+		openings[i].metadata = o->metadata;
+		openings[i].port_lo = o->port_lo;
+		openings[i].port_hi = o->port_hi;
+	}
+	r = attach_finish(sandbox->attachment, active->digest, openings, active->nopenings, &fault);
+	if (r < 0) {
+		sandboxes_end(s, sandbox, r, fault.text, (struct sandbox_listener){NULL, NULL});
+		return;
+	}
+	memcpy(sandbox->digest, active->digest, sizeof(sandbox->digest));
+	sandboxes_to(sandbox, SANDBOX_ACTIVE);
+	sandboxes_digest_text(sandbox->digest, text);
+	sandboxes_tell(&sandbox->asked, 0, text);
+}
+
+int sandboxes_active(struct sandboxes *s, const struct proto_active *active)
+{
+	struct sandbox *sandbox;
+	const char *why = active->text[0] ? active->text : "the daemon refused the policy";
+
+	if (strnlen(active->id, sizeof(active->id)) == sizeof(active->id) ||
+		strnlen(active->text, sizeof(active->text)) == sizeof(active->text) ||
+		active->nopenings > PROTO_OPENINGS)
+		return -EPROTO;
+	sandbox = sandboxes_find(s, active->id);
+	if (!sandbox)
+		return -EPROTO;
+	if (sandbox->state == SANDBOX_LEAVING)
+		return 0; /* it answered before it read the withdrawal */
+	if (!sandbox->answer_owed)
+		return -EPROTO;
+	sandbox->answer_owed = false;
+	if (sandbox->state == SANDBOX_OFFERED && active->error)
+		sandboxes_end(s, sandbox, active->error < 0 ? active->error : -active->error, why,
+			(struct sandbox_listener){NULL, NULL});
+	else if (sandbox->state == SANDBOX_OFFERED)
+		sandboxes_finish(s, sandbox, active);
+	sandbox->daemon_failed = active->error != 0;
+	if (sandbox->state == SANDBOX_ACTIVE && active->error)
+		log_error("sandbox %s: the daemon refused it: %s; its connections are not served", active->id, why);
+	return 0;
+}
+
+int sandboxes_gone(struct sandboxes *s, const char *id)
+{
+	struct sandbox *sandbox = sandboxes_find(s, id);
+
+	if (!sandbox || sandbox->state != SANDBOX_LEAVING || sandbox->withdraw_due || !sandbox->known)
+		return -EPROTO;
+	sandbox->known = false;
+	return 0;
+}
+
+/* Whether an end is complete. */
+static bool sandboxes_left(struct sandbox *sandbox)
+{
+	const struct attachment *a = sandbox->attachment;
+
+	if (sandbox->known)
+		return false;
+	if (sandbox->kill && cgroup_populated(a->cgroup_fd)) {
+		(void)cgroup_kill(a->cgroup_fd); /* one may have been forked meanwhile where cgroup.kill is missing */
+		return false;
+	}
+	return !sandbox->own_cgroup || cgroup_remove(a->cgroup_fd, &a->cgroup) == 0;
+}
+
+/* One sandbox's turn; the milliseconds until its next, -1 = none. */
+static int sandboxes_turn(struct sandboxes *s, struct sandbox *sandbox, uint64_t now)
+{
+	bool late = now >= sandbox->deadline_ms;
+
+	if (sandbox->state == SANDBOX_OFFERED) {
+		if (!late)
+			return (int)(sandbox->deadline_ms - now);
+		sandboxes_end(s, sandbox, -ETIMEDOUT,
+			s->linked ? "sallyportd did not answer within 10 seconds" : sandboxes_no_daemon,
+			(struct sandbox_listener){NULL, NULL});
+	}
+	if (sandbox->state != SANDBOX_LEAVING)
+		return -1;
+	if (!sandboxes_left(sandbox)) {
+		if (!late)
+			return SANDBOXES_POLL_MS;
+		log_warn("sandbox %s: %s did not go within 5 seconds", sandbox->attachment->id,
+			sandbox->known ? "the daemon's copies" : "its processes");
+	}
+	sandboxes_to(sandbox, SANDBOX_GONE);
+	sandboxes_tell(&sandbox->asked_end, 0, "");
+	sandboxes_tell(&sandbox->holder, 0, "");
+	return -1;
+}
+
+static void sandboxes_reap(struct sandboxes *s)
+{
+	struct sandbox **link = &s->first;
+
+	while (*link) {
+		struct sandbox *one = *link;
+
+		if (one->state != SANDBOX_GONE) {
+			link = &one->next;
+			continue;
+		}
+		*link = one->next;
+		s->count--;
+		attach_free(one->attachment);
+		free(one);
+	}
+}
+
+int sandboxes_tick(struct sandboxes *s)
+{
+	uint64_t now = clock_monotonic_ms();
+	int soonest = -1;
+
+	for (struct sandbox *one = s->first; one; one = one->next) {
+		int wait = sandboxes_turn(s, one, now);
+
+		if (wait >= 0 && (soonest < 0 || wait < soonest))
+			soonest = wait;
+	}
+	sandboxes_reap(s);
+	return soonest;
+}
+
+bool sandboxes_hold(const struct sandboxes *s, pid_t pid)
+{
+	struct cgroup_path path;
+
+	if (cgroup_of(pid, &path) < 0)
+		return false;
+	for (const struct sandbox *one = s->first; one; one = one->next)
+		if (cgroup_inside(&path, &one->attachment->cgroup))
+			return true;
+	return false;
+}

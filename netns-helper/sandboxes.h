@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sandboxes.h – all sandboxes of this helper and where each is in its life. What is owed to the daemon (an offer, a
+ * withdrawal) is noted here; daemon_link.c sends it. Who waits for an outcome leaves a function to be told by.
+ */
+#ifndef SALLYPORT_SANDBOXES_H
+#define SALLYPORT_SANDBOXES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "netns-helper/attach.h"
+#include "netns-helper/proto.h"
+
+enum sandbox_state {
+	SANDBOX_OFFERED, /* in the kernel, inactive; the daemon's answer is awaited until the deadline */
+	SANDBOX_ACTIVE,	 /* lets through */
+	SANDBOX_LEAVING, /* out of the kernel; the daemon's copies and its processes are awaited until the deadline */
+	SANDBOX_GONE,	 /* freed by the next sandboxes_tick() */
+};
+
+/* Told once: that an attach succeeded or failed, or that a detach is complete. error is 0 or -errno. */
+struct sandbox_listener {
+	void (*tell)(void *who, int error, const char *text);
+	void *who;
+};
+
+struct sandbox {
+	struct sandbox *next;
+	struct attachment *attachment; /* owned */
+	enum sandbox_state state;
+	uint64_t deadline_ms;	       /* of OFFERED and LEAVING, monotonic */
+	struct sandbox_listener asked; /* who waits for the attach */
+	struct sandbox_listener asked_end; /* who waits for the detach */
+	struct sandbox_listener holder;	   /* whose connection it lives by: told when it is gone */
+	bool offer_due;	   /* to be sent */
+	bool withdraw_due; /* to be sent */
+	bool answer_owed;  /* the daemon has an OFFER that it has not answered */
+	bool known;	   /* the daemon has had an OFFER and no GONE came: a detach withdraws it */
+	bool kill;	   /* its processes end with it */
+	bool own_cgroup;   /* its cgroup is removed with it */
+	bool daemon_failed; /* the daemon refused it on a later offer */
+	uint8_t digest[32];
+};
+
+struct sandboxes {
+	struct sandbox *first;
+	size_t count;
+	struct programs *programs; /* borrowed */
+	struct steer_program *steer;
+	bool linked; /* a daemon is connected */
+	pid_t daemon; /* … of this pid */
+};
+
+void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer);
+
+/* The sandbox of that id that is not GONE, or NULL. */
+struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);
+
+/* The one with the least id above `after` ("" = the least of all), or NULL: for listing. */
+struct sandbox *sandboxes_after(const struct sandboxes *s, const char *after);
+
+const char *sandboxes_state_name(enum sandbox_state state);
+
+/*
+ * Makes one, which is then OFFERED; `asked` will be told the outcome. Refused at once, with *fault: an id or a
+ * namespace that is attached, overlapping cgroups, no daemon, LIMIT_SANDBOXES, and what attach_begin() refuses.
+ */
+int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec, struct sandbox_listener asked,
+	struct fault *fault, struct sandbox **ret);
+
+/*
+ * Takes it out of the kernel and begins to wait for the rest; who waited for an attach is told error and text.
+ * Of one that is LEAVING already only the listener is replaced.
+ */
+void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, const char *text,
+	struct sandbox_listener ended);
+
+/* Who is gone is not told. */
+void sandboxes_forget_listener(struct sandboxes *s, const void *who);
+
+/* The daemon came or went. */
+void sandboxes_link_up(struct sandboxes *s, pid_t daemon);
+void sandboxes_link_down(struct sandboxes *s);
+
+/* What the daemon said. -EPROTO when that was not its turn to say. */
+int sandboxes_active(struct sandboxes *s, const struct proto_active *active);
+int sandboxes_gone(struct sandboxes *s, const char *id);
+
+/* Deadlines, ends. Returns the milliseconds until it wants to be called again, -1 = no limit. */
+int sandboxes_tick(struct sandboxes *s);
+
+/* Whether a process of that pid lies in a sandbox's cgroup. */
+bool sandboxes_hold(const struct sandboxes *s, pid_t pid);
+
+#endif
