@@ -28,6 +28,7 @@ ZONE = {
     "selfsigned.test": {A: ["203.0.113.22"]},
     "denied.test": {A: ["203.0.113.30"]},
     "evil.test": {A: ["203.0.113.31"]},
+    "readonly.test": {A: ["203.0.113.17"]},
     "ok.test": {A: ["203.0.113.32"]},
     "github.test": {A: ["203.0.113.33"]},
     "api.github.test": {A: ["203.0.113.34"]},
