@@ -130,8 +130,6 @@ class Origin:
         sock.settimeout(IDLE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            if local[0] in zone.CLOSED:
-                return
             if tls:
                 context = self._pki.contexts[zone.CERTIFICATES.get(local[0], "good")]
                 sock = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)

@@ -36,7 +36,7 @@ ZONE = {
     "notgithub.test": {A: ["203.0.113.36"]},
     "xgithub.test": {A: ["203.0.113.37"]},
     "github.test.evil.test": {A: ["203.0.113.38"]},
-    "closed.test": {A: ["203.0.113.50"]},  # nothing listens there
+    "closed.test": {A: ["203.0.113.50"]},
     "private.test": {A: ["10.0.0.1"]},
     "mixed.test": {A: ["203.0.113.10", "10.0.0.1"]},
     "private6.test": {AAAA: ["fd00::1"]},
@@ -56,5 +56,3 @@ CERTIFICATES = {
     IP_ORIGIN6: "ip",
     NAME_ORIGIN4: "noip",
 }
-# addresses on which nothing answers a SYN but a reset
-CLOSED = {"203.0.113.50"}

@@ -51,7 +51,7 @@ rules:
       - mapped.test
       - loopback.test
       - metadata.test
-    ports: [80, 443, 8080, 8443]
+    ports: [80, 443, 8080, 8081, 8443]   # nothing listens on 8081
     action: allow
   - name: literals
     hosts: [203.0.113.40, 203.0.113.41, "2001:db8::40", 203.0.113.10, "2001:db8::10"]

@@ -48,6 +48,7 @@ class Sandbox:
         os.mkdir(self.home)
         os.chmod(self.home, 0o1777)
         self.search = search
+        self.resolv_conf = stack.world.resolv_conf
         self.attached = False
         self._agent = self._link = None
         self._lock = threading.Lock()
@@ -133,7 +134,7 @@ class Sandbox:
         }
         entering = [
             "unshare", "--mount", "--propagation", "private", "sh", "-c", ENTERING, "sh",
-            self.stack.world.resolv_conf, self.bundle,
+            self.resolv_conf, self.bundle,
         ]
         enter = [self.stack.tool("sallyport-netns"), "--state", self.stack.state, "enter",
                  "--id", self.id, "--"]
