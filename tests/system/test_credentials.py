@@ -3,12 +3,15 @@
 import base64
 import json
 import os
+import re
+import subprocess
 
 import pytest
 
 import client
 import documents
 from documents import API_SECRET, BANK_SECRET, GIT_SECRET
+from sandbox import Sandbox
 from waiting import until
 
 
@@ -245,8 +248,6 @@ def test_rotation_takes_effect_on_the_next_request_of_open_connections(vault, at
 
 
 def test_placeholders_look_as_documented(sandbox):
-    import re
-
     for name in ("API_TOKEN", "GIT_TOKEN", "BANK_TOKEN"):
         assert re.fullmatch(r"spx_[0-9a-zA-Z]{32}", sandbox.placeholder(name))
 
@@ -298,8 +299,6 @@ def test_a_bad_document_is_refused_at_load_with_the_place(world, stack, what):
 
 
 def _check_config(stack, config):
-    import subprocess
-
     return subprocess.run(
         [stack.tool("sallyportd"), "--check-config", config], capture_output=True, text=True, timeout=20, check=False
     )
@@ -324,8 +323,6 @@ def test_a_file_that_others_may_read_is_refused_with_the_remedy(world, stack, mo
 
 
 def test_a_binding_that_no_rule_opens_fails_the_attach(stack, attach):
-    from sandbox import Sandbox
-
     box = Sandbox(stack, "version: 1\nname: narrow\ndefault: deny\nrules:\n  - {name: a, hosts: [ok.test], action: allow}\n", prefix="swap")
     try:
         done = box.try_attach()

@@ -12,6 +12,7 @@ import dns.rdatatype
 import pytest
 
 import client
+import hello
 from documents import POLICY
 
 SHARED = "198.19.255.254"
@@ -110,8 +111,6 @@ def _server_hello(sandbox, hello):
 
 
 def test_DNS_04_an_encrypted_hello_that_means_nothing_is_ignored(sandbox):
-    import hello
-
     grease = bytes.fromhex("00" "0001" "0001" "42" "0020") + bytes(32) + b"\0\x90" + bytes(144)
     raw = hello.make("site.test")
     assert _server_hello(sandbox, raw), "the control: a hello without it"
