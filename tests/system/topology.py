@@ -105,6 +105,15 @@ class Topology:
         os.chmod(path, mode)
         return path
 
+    def edge_command(self, argv):
+        """A command in the edge, with the internet's name server in its /etc/resolv.conf."""
+        if not os.path.exists("/etc/resolv.conf"):
+            open("/etc/resolv.conf", "a", encoding="ascii").close()  # something to mount on
+        script = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
+        return self.edge.command(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", self.resolv_conf, *argv]
+        )
+
     def watch(self):
         return Watch(self)
 
