@@ -69,7 +69,7 @@ bool policy_opens_pattern(const struct policy *p, const struct host_pattern *pat
 /* ---- addresses ---- */
 
 /*
- * The dialler's check of one candidate address (with its port) of a host: CATEGORY_NONE, or PRIVATE_ADDRESS or
+ * The dialler's check of one candidate address (with its port; 0 = could it be dialled at some port?) of a host: CATEGORY_NONE, or PRIVATE_ADDRESS or
  * METADATA_ADDRESS. The range table refuses, private: lifts. Loopback, multicast and reserved ranges are never lifted.
  */
 enum category policy_address(const struct policy *p, const struct host *h, const struct addr *a);

@@ -28,7 +28,7 @@ static bool private_lifts(const struct policy *p, const struct policy_private *e
 	if (c == RANGE_METADATA && !e->metadata)
 		return false;
 	return host_net_has(&e->net, e->prefix, a) &&
-	       (e->nports == 0 || lists_ports_match(e->ports, e->nports, a->port)) && private_host(p, e, h);
+	       (e->nports == 0 || a->port == 0 || lists_ports_match(e->ports, e->nports, a->port)) && private_host(p, e, h);
 }
 
 enum category policy_address(const struct policy *p, const struct host *h, const struct addr *a)

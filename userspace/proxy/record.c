@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record.c – see record.h. */
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "proxy/connection.h"
 #include "proxy/exchange.h"
@@ -20,7 +19,7 @@ void record_client(struct audit_client *to, const struct capture_client *from)
 		.start_ns = from->start_ns,
 		.cgroup = from->cgroup,
 		.exe_ino = from->exe_ino,
-		.exe_dev = (uint32_t)makedev(from->exe_dev >> 20, from->exe_dev & 0xfffff),
+		.exe_dev = from->exe_dev,
 	};
 	memcpy(to->comm, from->comm, sizeof(to->comm));
 }
