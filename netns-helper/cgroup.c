@@ -49,7 +49,7 @@ int cgroup_mount(char *ret)
 
 int cgroup_of(pid_t pid, struct cgroup_path *ret)
 {
-	char name[64], line[PATH_MAX + 8];
+	char name[64], line[PATH_MAX + 2];
 	FILE *f;
 	int r = -ENOENT;
 

@@ -68,7 +68,7 @@ bool netns_same(const struct netns_identity *a, const struct netns_identity *b)
 int netns_verify(int fd, struct fault *fault, struct netns_identity *ret)
 {
 	_cleanup_close_ int own = netns_open(netns_own);
-	struct netns_identity mine, theirs;
+	struct netns_identity mine = {0}, theirs = {0};
 	int r;
 
 	if (own < 0)

@@ -42,6 +42,7 @@ int state_open(const char *path, gid_t group, struct fault *fault, struct state 
 		return fault_set(fault, -errno, "--state: %s: %s", path, strerror(errno));
 	memcpy(ret->path, resolved, sizeof(ret->path));
 	ret->dir = TAKE_FD(dir);
+	ret->made = made;
 	ret->mounted = false;
 	return 0;
 }
@@ -145,10 +146,10 @@ void state_close(struct state *s, bool all)
 	(void)rmdir(path);			      /* these may never have been made */
 	(void)unlinkat(s->dir, STATE_HELPER_SOCK, 0);
 	(void)unlinkat(s->dir, STATE_LINK_SOCK, 0);
-	if (all) {
+	if (all)
 		state_empty(s->dir, STATE_DEPTH);
-		(void)rmdir(s->path); /* as above */
-	}
+	if (all || s->made)
+		(void)rmdir(s->path); /* the daemon's files may be in it */
 	(void)close(s->dir); /* gives the lock back */
 	s->dir = -1;
 }

@@ -20,6 +20,7 @@
 struct state {
 	char path[PATH_MAX]; /* absolute, resolved */
 	int dir;	     /* owned; holds the lock */
+	bool made;	     /* the directory is ours, and goes when it is empty */
 	bool mounted;	     /* the bpffs is ours */
 };
 
