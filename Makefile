@@ -180,7 +180,7 @@ endef
 $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t)))))
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
-$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/world netns-helper/programs netns-helper/steer_program) $(B)/model.a $(B)/base.a
+$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world netns-helper/programs netns-helper/steer_program) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz
 
