@@ -111,7 +111,7 @@ class Stack:
             return None
 
     def _connected(self):
-        return self.helper.poll() is not None or self.netns("list", "--daemon").returncode == 0
+        return self.helper.poll() is not None or self.netns("list", "--daemon").returncode in (0, 64)
 
     def kill_daemon(self, number=signal.SIGKILL):
         self.daemon.send_signal(number)
