@@ -20,22 +20,22 @@ B := $(if $(filter 1,$(SAN)),build-san,build)
 
 # ---- what there is ------------------------------------------------------------------------------------------------
 
-BASE     := buf clock fault fdpass json log secret slab
+BASE     := buf clock fault fdpass file json log secret slab
 MODEL    := addr category range
 RING     := loop timer
-TLS      := sniff mint leaves engine server client
+TLS      := sniff ca mint leaves engine reason server trust client
 HTTP     := fields authority target h1_head h1_body h1_write
 DNS      := wire answers
-POLICY   := digest hosts load match policy private
-CRED     := credset load placeholder source
+POLICY   := alabel check digest hosts lists load match policy private
+CRED     := credset load placeholder source value
 REWRITE  := base64 swap
 CONF     := yaml table daemon_conf
 AUDIT    := audit event
 HARDEN   := privileges seccomp
-CAPTURE  := flows listener
+CAPTURE  := flows listener refusals
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange leg names refuse sandbox worker
+PROXY    := connection decide exchange journal leg lookup names origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy
 
 HELPER   := arguments attach cgroup client daemon_link document enter intervals jail listeners loop main netns nft nft_batch nft_rule privileges \
@@ -50,11 +50,11 @@ UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine
 UNIT_http     := fields authority target h1_head h1_body h1_write
 UNIT_dns      := wire answers
-UNIT_policy   := hosts policy
-UNIT_cred     := credset placeholder
+UNIT_policy   := alabel hosts policy
+UNIT_cred     := credset placeholder source
 UNIT_rewrite  := base64 swap
 UNIT_conf     := yaml table daemon_conf
-UNIT_audit    := event
+UNIT_audit    := event audit
 UNIT_upstream := resolve
 UNIT_control  := socket
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * capture.h – what the kernel programs, the helper and the daemon say to each other: keys, values and events of the
- * maps. ABI only. Compiled by clang for BPF and by gcc for userspace; the sizes are asserted by both.
+ * capture.h – what the kernel programs, the helper and the daemon say to each other: keys, values
+ * and events of the maps. ABI only. Compiled by clang for BPF and by gcc for userspace; the sizes
+ * are asserted by both.
  *
- * Everywhere: addresses are 16 bytes in network order, IPv4 in its v4-mapped form; ports are in host order; a netns is
- * named by its cookie (SO_NETNS_COOKIE); pids are those of the initial pid namespace. Times: `ns` is CLOCK_MONOTONIC,
- * `start_ns` is CLOCK_BOOTTIME (field 22 of /proc/PID/stat in nanoseconds).
+ * Everywhere: addresses are 16 bytes in network order, IPv4 in its v4-mapped form; ports are in
+ * host order; a netns is named by its cookie (SO_NETNS_COOKIE); pids are those of the initial pid
+ * namespace. Times: `ns` is CLOCK_MONOTONIC, `start_ns` is CLOCK_BOOTTIME (field 22 of
+ * /proc/PID/stat in nanoseconds).
  *
  * Pinned under STATE/bpf, for `bpftool map dump pinned …`; every map has BTF:
  *   sandboxes   netns cookie → struct capture_sandbox
- *   verdicts    netns cookie → struct capture_verdicts (cookie 0: namespaces that are not attached)
- *   refusals    struct capture_refusal_key → struct capture_refusal, the last refused destinations, oldest out
- *   flows/ID    struct capture_flow_key → struct capture_client, the live TCP connections of one sandbox
- * Not pinned: events (ring buffer of struct capture_refusal).
+ *   verdicts    netns cookie → struct capture_verdicts (cookie 0: not attached namespaces)
+ *   refusals    struct capture_refusal_key → struct capture_refusal, the latest destinations
+ *   flows/ID    struct capture_flow_key → struct capture_client, one sandbox's live connections
+ *
+ * Not pinned: events, a ring buffer of struct capture_refusal.
  */
 #ifndef SALLYPORT_BPF_CAPTURE_H
 #define SALLYPORT_BPF_CAPTURE_H
@@ -26,16 +29,16 @@
 
 enum {
 	CAPTURE_ABI = 1,
-	CAPTURE_ID = 64,		/* a sandbox's id and its NUL */
-	CAPTURE_COMM = 16,		/* TASK_COMM_LEN */
-	CAPTURE_DIGEST_TEXT = 72,	/* SHA-256 as lower-case hex, NUL, padding */
-	CAPTURE_SANDBOXES = 1024,	/* attached at once */
-	CAPTURE_FLOWS = 8192,		/* live connections of one sandbox; one that finds no room is unattributed */
-	CAPTURE_REFUSALS = 4096,	/* remembered destinations, all sandboxes */
-	CAPTURE_EVENTS_BYTES = 262144,	/* the ring buffer */
-	CAPTURE_EVENTS_PER_SECOND = 100, /* of one sandbox; what is over is counted in verdicts.suppressed */
-	CAPTURE_OPENINGS = 64,		/* of one sandbox */
-	CAPTURE_SLOTS = 16,		/* listeners of one sandbox and family */
+	CAPTURE_ID = 64, /* a sandbox's id and its NUL */
+	CAPTURE_COMM = 16, /* TASK_COMM_LEN */
+	CAPTURE_DIGEST_TEXT = 72, /* SHA-256 as lower-case hex, NUL, padding */
+	CAPTURE_SANDBOXES = 1024, /* attached at once */
+	CAPTURE_FLOWS = 8192, /* live connections of one sandbox; the rest is unattributed */
+	CAPTURE_REFUSALS = 4096, /* remembered destinations, all sandboxes */
+	CAPTURE_EVENTS_BYTES = 262144, /* the ring buffer */
+	CAPTURE_EVENTS_PER_SECOND = 100, /* of one sandbox; the rest is counted as suppressed */
+	CAPTURE_OPENINGS = 64, /* of one sandbox */
+	CAPTURE_SLOTS = 16, /* listeners of one sandbox and family */
 };
 
 /* The client's own view of its connection: src is its address, dst what it asked for. */
@@ -50,7 +53,7 @@ static_assert(sizeof(struct capture_flow_key) == 40, "ABI");
 
 /* Who called connect() or sendmsg(). */
 struct capture_client {
-	__u32 pid;  /* the thread */
+	__u32 pid; /* the thread */
 	__u32 tgid; /* the process */
 	__u64 start_ns;
 	__u32 uid;
@@ -62,32 +65,34 @@ struct capture_client {
 static_assert(sizeof(struct capture_client) == 56, "ABI");
 
 /*
- * What became of an attempt: enum name, field of struct capture_verdicts, errno that the caller sees (0 = passed).
- * The numbers are ABI: append only. A refusal of UDP is always ECONNREFUSED, whatever the row says: clients of UDP
- * take every other errno for a fault of their own and try again.
+ * What became of an attempt: enum name, field of struct capture_verdicts, errno that the caller
+ * sees (0 = passed). The numbers are ABI: append only. A refusal of UDP is always ECONNREFUSED,
+ * whatever the row says: clients of UDP take every other errno for a fault of their own and try
+ * again.
  */
-#define CAPTURE_REASONS(X)                    \
-	X(PASSED, passed, 0)                  \
-	X(DNS, dns, 0)                        \
-	X(LOCAL, local, 0)                    \
-	X(OPENED, opened, 0)                  \
-	X(METADATA, metadata, ECONNREFUSED)   \
-	X(PRIVATE, private, EACCES)           \
-	X(LOOPBACK, loopback, EACCES)         \
-	X(LINK_LOCAL, link_local, EACCES)     \
-	X(CGNAT, cgnat, EACCES)               \
-	X(MULTICAST, multicast, EACCES)       \
-	X(RESERVED, reserved, EACCES)         \
-	X(BENCHMARK, benchmark, EACCES)       \
-	X(UDP, udp, ECONNREFUSED)             \
-	X(DOT, dns_over_tls, ECONNREFUSED)    \
-	X(NOT_ATTACHED, not_attached, ENETUNREACH) \
+#define CAPTURE_REASONS(X)                                                                         \
+	X(PASSED, passed, 0)                                                                       \
+	X(DNS, dns, 0)                                                                             \
+	X(LOCAL, local, 0)                                                                         \
+	X(OPENED, opened, 0)                                                                       \
+	X(METADATA, metadata, ECONNREFUSED)                                                        \
+	X(PRIVATE, private, EACCES)                                                                \
+	X(LOOPBACK, loopback, EACCES)                                                              \
+	X(LINK_LOCAL, link_local, EACCES)                                                          \
+	X(CGNAT, cgnat, EACCES)                                                                    \
+	X(MULTICAST, multicast, EACCES)                                                            \
+	X(RESERVED, reserved, EACCES)                                                              \
+	X(BENCHMARK, benchmark, EACCES)                                                            \
+	X(UDP, udp, ECONNREFUSED)                                                                  \
+	X(DOT, dns_over_tls, ECONNREFUSED)                                                         \
+	X(NOT_ATTACHED, not_attached, ENETUNREACH)                                                 \
 	X(INACTIVE, inactive, ENETUNREACH)
 
 /*
- * PASSED: to a public address. DNS: port 53. LOCAL: loopback and own addresses. OPENED: lifted by the policy.
- * METADATA … BENCHMARK: the address class (LOOPBACK: a loopback address inside another form). UDP: neither DNS nor
- * local. DOT: port 853. NOT_ATTACHED: a netns that is not ours. INACTIVE: attached, the policy not active yet.
+ * PASSED: to a public address. DNS: port 53. LOCAL: loopback and own addresses. OPENED: lifted by
+ * the policy. METADATA … BENCHMARK: the address class (LOOPBACK: a loopback address inside another
+ * form). UDP: neither DNS nor local. DOT: port 853. NOT_ATTACHED: a netns that is not ours.
+ * INACTIVE: attached, the policy not active yet.
  */
 enum capture_reason {
 #define X(name, field, error) CAPTURE_##name,
@@ -100,9 +105,10 @@ struct capture_verdicts {
 #define X(name, field, error) __u64 field;
 	CAPTURE_REASONS(X)
 #undef X
-	__u64 suppressed; /* refusals without an event: over the budget, or the ring buffer was full */
+	__u64 suppressed; /* refusals without an event: over the budget, or the buffer was full */
 };
-static_assert(sizeof(struct capture_verdicts) == (CAPTURE_REASON_COUNT + 1) * 8, "one counter for each reason");
+static_assert(sizeof(struct capture_verdicts) == (CAPTURE_REASON_COUNT + 1) * 8,
+	"one counter for each reason");
 
 struct capture_refusal_key {
 	__u64 netns;
@@ -113,7 +119,7 @@ struct capture_refusal_key {
 };
 static_assert(sizeof(struct capture_refusal_key) == 32, "ABI");
 
-/* In the ring buffer: one refusal, count 1. In `refusals`: the latest one to that destination, count = how many. */
+/* In the ring buffer: one refusal. In `refusals`: the latest to that destination, and how many. */
 struct capture_refusal {
 	__u64 ns;
 	__u64 netns;
@@ -131,28 +137,28 @@ enum capture_mode { CAPTURE_SEALED = 0, CAPTURE_UPLINK = 1 };
 
 struct capture_sandbox {
 	char id[CAPTURE_ID];
-	char policy[CAPTURE_DIGEST_TEXT]; /* digest of the active policy; empty until there is one */
-	__u8 own4[16];			  /* v4-mapped */
-	__u8 own6[16];			  /* all zero = no IPv6 */
-	__u32 mode;			  /* enum capture_mode */
-	__u32 active;			  /* 0: everything but loopback is refused */
+	char policy[CAPTURE_DIGEST_TEXT]; /* digest of the policy; empty until there is one */
+	__u8 own4[16]; /* v4-mapped */
+	__u8 own6[16]; /* all zero = no IPv6 */
+	__u32 mode; /* enum capture_mode */
+	__u32 active; /* 0: everything but loopback is refused */
 };
 static_assert(sizeof(struct capture_sandbox) == 176, "ABI");
 
-/* A range that the policy lifts from the refusal by address, as the daemon sends it and the helper takes it. */
+/* A range that the policy lifts from the refusal by address; the daemon's words to the helper. */
 struct capture_opening {
 	__u8 ip[16];
-	__u8 prefix;	/* of 128: an IPv4 /16 is 112 */
-	__u8 metadata;	/* 1: this very address (prefix 128) may be a metadata address */
+	__u8 prefix; /* of 128: an IPv4 /16 is 112 */
+	__u8 metadata; /* 1: this very address (prefix 128) may be a metadata address */
 	__u16 port_lo;
-	__u16 port_hi;	/* inclusive */
+	__u16 port_hi; /* inclusive */
 };
 static_assert(sizeof(struct capture_opening) == 22, "ABI");
 
-/* Key and value of the `openings` LPM map: what is open at the most specific prefix that holds the address. */
+/* Key and value of the `openings` LPM map: what is open at the most specific prefix. */
 struct capture_opening_key {
 	__u32 prefixlen; /* 64 + prefix */
-	__u8 netns[8];	 /* the cookie's bytes */
+	__u8 netns[8]; /* the cookie's bytes */
 	__u8 ip[16];
 };
 static_assert(sizeof(struct capture_opening_key) == 28, "ABI");

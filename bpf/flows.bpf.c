@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * flows.bpf.c – who made a connection: a sockops program that publishes, under the full 4-tuple, what connect() left in
- * the socket's storage.
+ * flows.bpf.c – who made a connection: a sockops program that publishes, under the full 4-tuple,
+ * what connect() left in the socket's storage.
  *
- * Published in TCP_CONNECT_CB, when the source address and port are settled and before the SYN exists, so that whoever
- * accepts the connection finds the entry. Removed when the client's socket closes. The source address and port alone
- * are too small a key: one pair can carry two live connections.
+ * Published in TCP_CONNECT_CB, when the source address and port are settled and before the SYN
+ * exists, so that whoever accepts the connection finds the entry. Removed when the client's socket
+ * closes. The source address and port alone are too small a key: one pair can carry two live
+ * connections.
  *
- * Live flows are one inner hash map for each sandbox, reached through flow_maps by netns cookie. One flat map keyed
- * {cookie, 4-tuple} would be simpler and as readable, but a sandbox that opens connections without end would take the
- * room of all others, and the daemon would hold a descriptor that reads every sandbox. A person reads the inner maps:
- * each is pinned as flows/ID; the outer map holds numbers only and is not pinned. An empty flow map is 128 KiB of
- * buckets.
+ * Live flows are one inner hash map for each sandbox, reached through flow_maps by netns cookie.
+ * One flat map keyed {cookie, 4-tuple} would be simpler and as readable, but a sandbox that opens
+ * connections without end would take the room of all others, and the daemon would hold a descriptor
+ * that reads every sandbox. A person reads the inner maps: each is pinned as flows/ID; the outer
+ * map holds numbers only and is not pinned. An empty flow map is 128 KiB of buckets.
  *
- * A connection without an entry is unattributed: its socket belongs to another cgroup, is older than the attach or is
- * an MPTCP subflow (whose connect() was seen on another socket), or the sandbox has CAPTURE_FLOWS connections already.
+ * A connection without an entry is unattributed: its socket belongs to another cgroup, is older
+ * than the attach or is an MPTCP subflow (whose connect() was seen on another socket), or the
+ * sandbox has CAPTURE_FLOWS connections already.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -27,8 +29,8 @@ enum { FLOWS_AF_INET = 2, FLOWS_AF_INET6 = 10, FLOWS_CONTINUE = 1 };
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * The shape of an inner map. The instance is never created: without it clang leaves the key and value out of the BTF,
- * and the helper takes the type ids of the maps that it creates from here.
+ * The shape of an inner map. The instance is never created: without it clang leaves the key and
+ * value out of the BTF, and the helper takes the type ids of the maps that it creates from here.
  */
 struct flow_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -53,20 +55,22 @@ static __always_inline void flows_set_v4(__u8 ip[16], __u32 v4)
 	__builtin_memcpy(ip, w, sizeof(w));
 }
 
-/* A v4-mapped connection of an AF_INET6 socket has its addresses in v4-mapped form: the same key as from AF_INET. */
+/* An AF_INET6 socket connected to a v4-mapped address gives the key that AF_INET gives. */
 static __always_inline void flows_key(struct bpf_sock_ops *ctx, struct capture_flow_key *key)
 {
 	if (ctx->family == FLOWS_AF_INET) {
 		flows_set_v4(key->src, ctx->local_ip4);
 		flows_set_v4(key->dst, ctx->remote_ip4);
 	} else {
-		__u32 src[4] = {ctx->local_ip6[0], ctx->local_ip6[1], ctx->local_ip6[2], ctx->local_ip6[3]};
-		__u32 dst[4] = {ctx->remote_ip6[0], ctx->remote_ip6[1], ctx->remote_ip6[2], ctx->remote_ip6[3]};
+		__u32 src[4] = {
+			ctx->local_ip6[0], ctx->local_ip6[1], ctx->local_ip6[2], ctx->local_ip6[3]};
+		__u32 dst[4] = {ctx->remote_ip6[0], ctx->remote_ip6[1], ctx->remote_ip6[2],
+			ctx->remote_ip6[3]};
 
 		__builtin_memcpy(key->src, src, sizeof(src));
 		__builtin_memcpy(key->dst, dst, sizeof(dst));
 	}
-	key->sport = ctx->local_port;		  /* host order already */
+	key->sport = ctx->local_port; /* host order already */
 	key->dport = bpf_ntohl(ctx->remote_port); /* network order in the upper half */
 }
 

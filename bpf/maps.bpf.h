@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * maps.bpf.h – the maps that the cgroup programs of all sandboxes share. Weak, because policy.bpf.c and flows.bpf.c
- * both name them and are linked into one object. (A map of maps cannot be weak, libbpf 1.1 cannot compare two: it is in
- * flows.bpf.c, which alone uses it.)
+ * maps.bpf.h – the maps that the cgroup programs of all sandboxes share. Weak, because policy.bpf.c
+ * and flows.bpf.c both name them and are linked into one object. (A map of maps cannot be weak,
+ * libbpf 1.1 cannot compare two: it is in flows.bpf.c, which alone uses it.)
  *
  * Memory: hash maps are allocated as they fill, except `refusals` (LRU, about 0.9 MB once).
  */
@@ -11,8 +11,6 @@
 
 #include "bpf/capture.h"
 #include "bpf/ranges.h"
-
-#define BPF_F_NO_PREALLOC 1 /* a macro of the kernel's uapi on old kernels: not in every vmlinux.h */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -75,7 +73,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, CAPTURE_SANDBOXES * CAPTURE_OPENINGS);
+	__uint(max_entries, CAPTURE_SANDBOXES *CAPTURE_OPENINGS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct capture_opening_key);
 	__type(value, struct capture_opened);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * match.bpf.h – what a destination is: local, of which class, opened by the policy. Nothing here writes a map.
+ * match.bpf.h – what a destination is: local, of which class, opened by the policy. Nothing here
+ * writes a map.
  *
- * Addresses are four words in network order, IPv4 v4-mapped, so that one path serves connect4, connect6 and the
- * v4-mapped destinations that arrive at connect6.
+ * Addresses are four words in network order, IPv4 v4-mapped, so that one path serves connect4,
+ * connect6 and the v4-mapped destinations that arrive at connect6.
  */
 #ifndef SALLYPORT_BPF_MATCH_BPF_H
 #define SALLYPORT_BPF_MATCH_BPF_H
@@ -34,8 +35,8 @@ static __always_inline bool match_same(const __u32 a[4], const __u32 b[4])
 }
 
 /*
- * Loopback of this netns: 127/8, ::1, and the unspecified addresses, which Linux connects to loopback (a program that
- * serves on 0.0.0.0 is often asked for at 0.0.0.0).
+ * Loopback of this netns: 127/8, ::1, and the unspecified addresses, which Linux connects to
+ * loopback (a program that serves on 0.0.0.0 is often asked for at 0.0.0.0).
  */
 static __always_inline bool match_loopback(const __u32 w[4])
 {
@@ -51,7 +52,7 @@ static __always_inline bool match_own(const struct capture_sandbox *s, const __u
 	return match_same(w, (const __u32 *)s->own4) || match_same(w, (const __u32 *)s->own6);
 }
 
-/* The class of the row with the longest prefix on the sandbox's side; what no row names is IPv4 and public. */
+/* The class of the row with the longest prefix, on the sandbox's side. */
 static __always_inline unsigned match_row(const __u32 w[4])
 {
 	struct capture_range_key key = {.prefixlen = 128};
@@ -62,7 +63,7 @@ static __always_inline unsigned match_row(const __u32 w[4])
 	return row ? row->sandbox : RANGE_PUBLIC;
 }
 
-/* The class of an address; of a form that carries IPv4 addresses, the first class inside that is not public. */
+/* The class of an address; what carries IPv4 addresses has the first class that is not public. */
 static __always_inline unsigned match_class(const __u32 w[4])
 {
 	unsigned class = match_row(w), n;

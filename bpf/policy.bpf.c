@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * policy.bpf.c – which destinations a program in a sandbox may try: connect4/6 and sendmsg4/6 on the sandbox's cgroup.
+ * policy.bpf.c – which destinations a program in a sandbox may try: connect4/6 and sendmsg4/6 on
+ * the sandbox's cgroup.
  *
- * A refusal is an errno in the caller's hands before a packet exists, a counter, an entry in `refusals` and, within
- * the sandbox's budget, an event. What passes is not yet allowed anywhere: it reaches the daemon (steer.bpf.c), which
- * decides by name. So this file knows addresses and ports only.
+ * A refusal is an errno in the caller's hands before a packet exists, a counter, an entry in
+ * `refusals` and, within the sandbox's budget, an event. What passes is not yet allowed anywhere:
+ * it reaches the daemon (steer.bpf.c), which decides by name. So this file knows addresses and
+ * ports only.
  *
  * The order, the first that applies decides:
- *   1. a netns that is not attached      loopback passes, the rest is refused (nested and foreign namespaces)
- *   2. connect() of a datagram socket    passes: it sends nothing, and address sorting (RFC 6724) uses it
+ *   1. a netns that is not attached      loopback passes, the rest is refused
+ *   2. connect() of a datagram socket    passes: it sends nothing, address sorting (RFC 6724)
  *   3. the sandbox is not active yet     loopback passes unless it is port 53, the rest is refused
  *   4. port 53                           passes whatever the address: the daemon answers it
  *   5. port 853                          refused, so that resolvers fall back to port 53 at once
@@ -17,8 +19,9 @@
  *   8. UDP                               refused: QUIC falls back to TCP at once
  * sk_lookup and the nft table repeat what matters of it for sockets that no cgroup program sees.
  *
- * connect() of TCP also leaves the caller's facts in the socket's storage, where flows.bpf.c finds them.
- * Needs (floor 6.1): bpf_set_retval, netns cookie and current task in sock_addr programs, socket storage.
+ * connect() of TCP also leaves the caller's facts in the socket's storage, where flows.bpf.c finds
+ * them. Needs (floor 6.1): bpf_set_retval, netns cookie and current task in sock_addr programs,
+ * socket storage.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -30,12 +33,13 @@
 /* of errno.h and socket.h, which do not mix with vmlinux.h */
 enum { EACCES = 13, ENETUNREACH = 101, ECONNREFUSED = 111 };
 enum { POLICY_PASS = 1, POLICY_REFUSE = 0 };
+enum { POLICY_SUPPRESSED = CAPTURE_REASON_COUNT }; /* the counter behind those of the reasons */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * Address class → reason. Volatile, here and below: otherwise clang moves the table into a mergeable section that its
- * BTF does not describe, and the kernel refuses the whole BTF.
+ * Address class → reason. Volatile, here and below: otherwise clang moves the table into a
+ * mergeable section that its BTF does not describe, and the kernel refuses the whole BTF.
  */
 const volatile __u8 policy_class_reason[RANGE_COUNT] = {
 	[RANGE_PUBLIC] = CAPTURE_PASSED,
@@ -59,7 +63,7 @@ static __always_inline void policy_client(struct capture_client *c)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 ids = bpf_get_current_pid_tgid();
-	struct inode *exe = BPF_CORE_READ(task, mm, exe_file, f_inode); /* NULL for kernel threads */
+	struct inode *exe = BPF_CORE_READ(task, mm, exe_file, f_inode); /* a kernel thread: NULL */
 
 	c->pid = (__u32)ids;
 	c->tgid = ids >> 32;
@@ -72,19 +76,20 @@ static __always_inline void policy_client(struct capture_client *c)
 }
 
 /*
- * One row of `verdicts`, by number: the struct is counters only, in the order of the reasons. The barrier makes the
- * register that is checked the one that is added: the verifier does not see that a copy is bounded too.
+ * One row of `verdicts`, by number: the struct is counters only, in the order of the reasons. The
+ * barrier makes the register that is checked the one that is added: the verifier does not see that
+ * a copy is bounded too.
  */
 static __always_inline void policy_count(__u64 account, __u64 reason)
 {
 	struct capture_verdicts *v = bpf_map_lookup_elem(&verdicts, &account);
 
 	asm volatile("" : "+r"(reason));
-	if (v && reason <= CAPTURE_REASON_COUNT)
+	if (v && reason <= POLICY_SUPPRESSED)
 		__sync_fetch_and_add((__u64 *)v + reason, 1);
 }
 
-/* May this account raise an event now? Racing processors may overspend by a few: the budget is no promise. */
+/* May this account raise an event now? Racing processors may overspend it by a few. */
 static __always_inline bool policy_budget(__u64 account, __u64 now)
 {
 	struct budget *b = bpf_map_lookup_elem(&budgets, &account);
@@ -100,14 +105,20 @@ static __always_inline bool policy_budget(__u64 account, __u64 now)
 }
 
 /*
- * Puts the refusal on record. Over its budget a sandbox only refreshes destinations that are remembered already:
- * it can push the others' out of the LRU at no more than its share of events.
+ * Puts the refusal on record. Over its budget a sandbox only refreshes destinations that are
+ * remembered already: it can push the others' out of the LRU at no more than its share of events.
  */
-static __always_inline void policy_record(const struct attempt *a, __u64 account, unsigned reason, int error)
+static __always_inline void policy_record(
+	const struct attempt *a, __u64 account, unsigned reason, int error)
 {
 	struct capture_refusal_key key = {.netns = a->netns, .dport = a->dport, .proto = a->proto};
-	struct capture_refusal r = {.ns = bpf_ktime_get_ns(), .netns = a->netns, .dport = a->dport,
-		.proto = a->proto, .reason = reason, .error = error, .count = 1};
+	struct capture_refusal r = {.ns = bpf_ktime_get_ns(),
+		.netns = a->netns,
+		.dport = a->dport,
+		.proto = a->proto,
+		.reason = reason,
+		.error = error,
+		.count = 1};
 	bool affordable = policy_budget(account, r.ns);
 	struct capture_refusal *known;
 
@@ -117,19 +128,20 @@ static __always_inline void policy_record(const struct attempt *a, __u64 account
 	if (!affordable) {
 		if (known)
 			__sync_fetch_and_add(&known->count, 1);
-		policy_count(account, CAPTURE_REASON_COUNT); /* the field behind the reasons: suppressed */
+		policy_count(account, POLICY_SUPPRESSED);
 		return;
 	}
 	policy_client(&r.client);
 	if (bpf_ringbuf_output(&events, &r, sizeof(r), 0))
-		policy_count(account, CAPTURE_REASON_COUNT);
+		policy_count(account, POLICY_SUPPRESSED);
 	if (known)
 		r.count += known->count;
 	bpf_map_update_elem(&refusals, &key, &r, BPF_ANY);
 }
 
 /* Steps 3 to 8 for a sandbox of ours. */
-static __always_inline unsigned policy_reason(const struct attempt *a, const struct capture_sandbox *s, bool local)
+static __always_inline unsigned policy_reason(
+	const struct attempt *a, const struct capture_sandbox *s, bool local)
 {
 	unsigned class;
 
@@ -143,7 +155,8 @@ static __always_inline unsigned policy_reason(const struct attempt *a, const str
 		return CAPTURE_LOCAL;
 	class = match_class(a->dst);
 	if (a->proto == IPPROTO_UDP)
-		return class == RANGE_PUBLIC || class >= RANGE_COUNT ? CAPTURE_UDP : policy_class_reason[class];
+		return class == RANGE_PUBLIC || class >= RANGE_COUNT ? CAPTURE_UDP
+								     : policy_class_reason[class];
 	if (class == RANGE_PUBLIC)
 		return CAPTURE_PASSED;
 	if (match_opened(a, class == RANGE_METADATA))
@@ -156,7 +169,9 @@ static __always_inline int policy_decide(const struct attempt *a)
 {
 	const struct capture_sandbox *s = bpf_map_lookup_elem(&sandboxes, &a->netns);
 	bool local = match_loopback(a->dst) || (s && match_own(s, a->dst));
-	unsigned reason = s ? policy_reason(a, s, local) : local ? CAPTURE_LOCAL : CAPTURE_NOT_ATTACHED;
+	unsigned reason = s       ? policy_reason(a, s, local)
+			  : local ? CAPTURE_LOCAL
+				  : CAPTURE_NOT_ATTACHED;
 	__u64 account = s ? a->netns : 0;
 	int error = reason < CAPTURE_REASON_COUNT ? policy_errno[reason] : EACCES;
 
@@ -171,8 +186,8 @@ static __always_inline int policy_decide(const struct attempt *a)
 }
 
 /*
- * Notes the caller in the socket's storage. No room: the connection is unattributed, which no rule with `client:`
- * matches.
+ * Notes the caller in the socket's storage. No room: the connection is unattributed, which no rule
+ * with `client:` matches.
  */
 static __always_inline void policy_note_client(struct bpf_sock *sk)
 {
@@ -186,8 +201,9 @@ static __always_inline void policy_note_client(struct bpf_sock *sk)
 }
 
 /*
- * Only STREAM sockets that reach these hooks are TCP; the others (UDP, UDP-Lite, ping) are datagram sockets. A foreign
- * netns is refused to them as well: what a connected datagram socket sends meets no hook.
+ * Only STREAM sockets that reach these hooks are TCP; the others (UDP, UDP-Lite, ping) are datagram
+ * sockets. A foreign netns is refused to them as well: what a connected datagram socket sends meets
+ * no hook.
  */
 static __always_inline int policy_connect(struct bpf_sock_addr *ctx, struct attempt *a)
 {
@@ -205,7 +221,8 @@ static __always_inline int policy_connect(struct bpf_sock_addr *ctx, struct atte
 	return verdict;
 }
 
-/* user_port is a 32-bit field with a 16-bit value in network order; the volatile read keeps its access 32 bits wide. */
+/* user_port is a 32-bit field with a 16-bit value in network order; the volatile read keeps its
+ * access 32 bits wide. */
 static __always_inline __u16 policy_port(struct bpf_sock_addr *ctx)
 {
 	volatile __u32 port = ctx->user_port;

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ranges.h – the address classes, once. From these rows the LPM map of the cgroup programs, the nft sets and the
- * dialler's check (userspace/model/range.c) are filled; nothing else in the tree lists special addresses.
+ * ranges.h – the address classes, once. From these rows the LPM map of the cgroup programs, the nft
+ * sets and the dialler's check (userspace/model/range.c) are filled; nothing else in the tree lists
+ * special addresses.
  *
- * A row is: the prefix, its length, the class on the sandbox's side, the class on the dialler's side, where it is from.
- * The longest prefix decides. IPv4 that no row names is PUBLIC; IPv6 is PUBLIC only inside 2000::/3, as the rest is
- * not assigned. A row with class PUBLIC is an exception from a wider row.
+ * A row is: the prefix, its length, the class on the sandbox's side, the class on the dialler's
+ * side, where it is from. The longest prefix decides. IPv4 that no row names is PUBLIC; IPv6 is
+ * PUBLIC only inside 2000::/3, as the rest is not assigned. A row with class PUBLIC is an exception
+ * from a wider row.
  *
- * Two kinds of address are not settled by their own row. A v4-mapped address *is* its IPv4 address (callers hold IPv4
- * in that form throughout). The other forms that carry an IPv4 address are, where their own row says PUBLIC, of the
- * class of the address inside: range_embedded() below finds it, for BPF and for userspace alike.
+ * Two kinds of address are not settled by their own row. A v4-mapped address *is* its IPv4 address
+ * (callers hold IPv4 in that form throughout). The other forms that carry an IPv4 address are,
+ * where their own row says PUBLIC, of the class of the address inside: range_embedded() below finds
+ * it, for BPF and for userspace alike.
  *
- * Documentation ranges are PUBLIC: they route nowhere, and the tests live in them. 198.18.0.0/15 is open on the
- * sandbox's side, where the synthetic DNS pool and the shared address of denied names are, and refused by the dialler.
+ * Documentation ranges are PUBLIC: they route nowhere, and the tests live in them. 198.18.0.0/15 is
+ * open on the sandbox's side, where the synthetic DNS pool and the shared address of denied names
+ * are, and refused by the dialler.
  */
 #ifndef SALLYPORT_BPF_RANGES_H
 #define SALLYPORT_BPF_RANGES_H
 
 /* The numbers are kept in maps and audit: append only. */
-#define RANGE_CLASSES(X) \
-	X(PUBLIC)        \
-	X(LOOPBACK)      \
-	X(PRIVATE)       \
-	X(LINK_LOCAL)    \
-	X(METADATA)      \
-	X(CGNAT)         \
-	X(MULTICAST)     \
-	X(RESERVED)      \
+#define RANGE_CLASSES(X)                                                                           \
+	X(PUBLIC)                                                                                  \
+	X(LOOPBACK)                                                                                \
+	X(PRIVATE)                                                                                 \
+	X(LINK_LOCAL)                                                                              \
+	X(METADATA)                                                                                \
+	X(CGNAT)                                                                                   \
+	X(MULTICAST)                                                                               \
+	X(RESERVED)                                                                                \
 	X(BENCHMARK)
 
 enum range_class {
@@ -99,9 +103,9 @@ enum range_class {
 #endif
 
 /*
- * The IPv4 addresses inside an IPv6 address that is not v4-mapped. w is the address as four words in network order;
- * ret gets up to two IPv4 addresses in network order (Teredo carries its server and its client); returns how many.
- * An address is refused if any of them is.
+ * The IPv4 addresses inside an IPv6 address that is not v4-mapped. w is the address as four words
+ * in network order; ret gets up to two IPv4 addresses in network order (Teredo carries its server
+ * and its client); returns how many. An address is refused if any of them is.
  */
 static inline __attribute__((always_inline)) unsigned range_embedded(
 	const unsigned int w[4], unsigned int ret[2])

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * steer.bpf.c – every TCP connection and every DNS question of a netns goes to our sockets: sk_lookup on the netns,
- * for sockets of whatever cgroup and age.
+ * steer.bpf.c – every TCP connection and every DNS question of a netns goes to our sockets:
+ * sk_lookup on the netns, for sockets of whatever cgroup and age.
  *
- * The route makes every destination local, so that a connection arrives on lo with the address that the program asked
- * for; here a socket is chosen for it. The accepted socket's getsockname() is that address: nothing is rewritten.
+ * The route makes every destination local, so that a connection arrives on lo with the address that
+ * the program asked for; here a socket is chosen for it. The accepted socket's getsockname() is
+ * that address: nothing is rewritten.
  *
  * The order, the first that applies decides:
- *   1. came in by another interface than lo   passes: published ports; or an outsider would reach us as the sandbox
- *   2. port 53                                ours, whatever the address: TCP the listeners, UDP the DNS sockets
+ *   1. came in by another interface than lo   passes, or an outsider would reach us as the sandbox
+ *   2. port 53                                ours, whatever the address
  *   3. port 853                               dropped
- *   4. loopback, own addresses                pass: the sandbox's own services, and the replies to DNS clients
+ *   4. loopback, own addresses                pass: own services, and the replies to DNS clients
  *   5. TCP                                    ours
  *   6. other UDP                              dropped
- * "Ours" is a drop while the sandbox is not active, or if the slot is empty. A drop of a SYN is answered by a reset,
- * a drop of UDP by port unreachable: the client knows at once.
+ * "Ours" means a listener for TCP, the DNS socket for UDP, and a drop while the sandbox is not
+ * active, or if the slot is empty. A drop of a SYN is answered by a reset, a drop of UDP by port
+ * unreachable: the client knows at once.
  *
- * A listener is chosen by a hash of the client's port (client ports are mostly of one parity: the port itself would
- * fill half the slots), and never by the listener's reuseport group, which a root in the sandbox could join.
- * There is no netns cookie in these programs, hence a program and two maps for each netns (steer_program.c).
- * Needs (floor 6.1): sk_lookup 5.9, ingress_ifindex 5.17.
+ * A listener is chosen by a hash of the client's port (client ports are mostly of one parity: the
+ * port itself would fill half the slots), and never by the listener's reuseport group, which a root
+ * in the sandbox could join. There is no netns cookie in these programs, hence a program and two
+ * maps for each netns (steer_program.c). Needs (floor 6.1): sk_lookup 5.9, ingress_ifindex 5.17.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -52,21 +54,23 @@ static __always_inline bool steer_same(const __u32 a[4], const __u8 ip[16])
 	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
 }
 
-static __always_inline bool steer_passes(struct bpf_sk_lookup *ctx, const struct capture_steer *state)
+static __always_inline bool steer_passes(
+	struct bpf_sk_lookup *ctx, const struct capture_steer *state)
 {
 	if (ctx->family == STEER_AF_INET) {
 		__u32 dst[4] = {0, 0, bpf_htonl(0xffff), ctx->local_ip4};
 
 		return (dst[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
-			steer_same(dst, state->own4);
+		       steer_same(dst, state->own4);
 	}
 	__u32 dst[4] = {ctx->local_ip6[0], ctx->local_ip6[1], ctx->local_ip6[2], ctx->local_ip6[3]};
 
 	return (dst[0] == 0 && dst[1] == 0 && dst[2] == 0 && dst[3] == bpf_htonl(1)) ||
-		steer_same(dst, state->own6);
+	       steer_same(dst, state->own6);
 }
 
-static __always_inline __u32 steer_slot(struct bpf_sk_lookup *ctx, const struct capture_steer *state)
+static __always_inline __u32 steer_slot(
+	struct bpf_sk_lookup *ctx, const struct capture_steer *state)
 {
 	__u32 hash = bpf_ntohs(ctx->remote_port) * 0x9e3779b1u >> 16;
 	__u32 slot = state->nslots ? hash % state->nslots : 0;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * programs.c – see programs.h. Goal: one set of cgroup programs and maps for all sandboxes, and for each sandbox the
- * entries and links that make it one.
+ * programs.c – see programs.h. Goal: one set of cgroup programs and maps for all sandboxes, and for
+ * each sandbox the entries and links that make it one.
  *
- * Owns: the skeleton (programs, maps), the pins under `pins`, and for each sandbox five cgroup links and a flow map,
- * held by descriptor. A link that is not pinned dies with this process; a sealed netns then answers connections with
- * ECONNREFUSED, since its sk_lookup program is gone as well: it fails closed.
+ * Owns: the skeleton (programs, maps), the pins under `pins`, and for each sandbox five cgroup
+ * links and a flow map, held by descriptor. A link that is not pinned dies with this process; a
+ * sealed netns then answers connections with ECONNREFUSED, since its sk_lookup program is gone as
+ * well: it fails closed.
  *
- * Attach: flow map → its pin → flow_maps, verdicts, budgets, sandboxes (inactive) → links. So a program that runs
- * always finds the sandbox whole. Detach: the sandbox's entry first (from then on the programs refuse: an unknown
- * netns), links, the rest. Both undo paths are one function: programs_detach() takes a sandbox at any stage, and
- * programs_close() a half-opened set.
+ * Attach: flow map → its pin → flow_maps, verdicts, budgets, sandboxes (inactive) → links. So a
+ * program that runs always finds the sandbox whole. Detach: the sandbox's entry first (from then on
+ * the programs refuse: an unknown netns), links, the rest. Both undo paths are one function:
+ * programs_detach() takes a sandbox at any stage, and programs_close() a half-opened set.
  *
- * Memory is charged to our memory cgroup; RLIMIT_MEMLOCK is not touched (its hint in libbpf's messages misleads).
- * #syscalls: bpf, openat, unlinkat, mkdirat, statfs
+ * Memory is charged to our memory cgroup; RLIMIT_MEMLOCK is not touched (its hint in libbpf's
+ * messages misleads). #syscalls: bpf, openat, unlinkat, mkdirat, statfs
  */
 #include <assert.h>
 #include <dirent.h>
@@ -72,9 +73,10 @@ struct programs_sandbox {
 	struct capture_sandbox entry;
 	uint64_t netns;
 	int links[PROGRAMS_HOOKS]; /* -1 = not attached */
-	int flows;		   /* the inner map; -1 = none */
+	int flows; /* the inner map; -1 = none */
 	bool pinned, in_flow_maps, in_verdicts, in_budgets, in_sandboxes;
-	struct capture_opening_key openings[CAPTURE_OPENINGS]; /* the keys that are in the map now */
+	struct capture_opening_key
+		openings[CAPTURE_OPENINGS]; /* the keys that are in the map now */
 	size_t nopenings;
 };
 
@@ -89,11 +91,14 @@ static int programs_print(enum libbpf_print_level level, const char *format, va_
 	return 0;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------ */
+/* ---- opening
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static int programs_pin_path(const struct programs *p, const char *name, char ret[64])
 {
-	/* bpf(BPF_OBJ_PIN) takes a path, not a directory and a name; the descriptor makes it independent of mounts */
+	/* bpf(BPF_OBJ_PIN) takes a path, not a directory and a name; the descriptor makes it
+	 * independent of mounts */
 	int n = snprintf(ret, 64, "/proc/self/fd/%d/%s", p->pins, name);
 
 	return n < 64 ? 0 : -ENAMETOOLONG;
@@ -102,7 +107,8 @@ static int programs_pin_path(const struct programs *p, const char *name, char re
 /* bpffs keeps names with dots for itself; an id has no colon. */
 static void programs_flow_name(const char *id, char ret[CAPTURE_ID + sizeof(PROGRAMS_FLOWS)])
 {
-	(void)snprintf(ret, CAPTURE_ID + sizeof(PROGRAMS_FLOWS), PROGRAMS_FLOWS "/%s", id); /* id was measured */
+	(void)snprintf(ret, CAPTURE_ID + sizeof(PROGRAMS_FLOWS), PROGRAMS_FLOWS "/%s",
+		id); /* id was measured */
 	for (char *c = ret; *c; c++)
 		if (*c == '.')
 			*c = ':';
@@ -140,10 +146,12 @@ static int programs_open_pins(struct programs *p, const char *pins, struct fault
 	if (p->pins < 0 || fstatfs(p->pins, &fs) < 0)
 		return fault_set(f, -errno, "cannot open %s: %s", pins, strerror(errno));
 	if ((unsigned long)fs.f_type != BPF_FS_MAGIC)
-		return fault_set(f, -EINVAL, "%s is not on a bpf file system (mount -t bpf none %s)", pins, pins);
+		return fault_set(f, -EINVAL,
+			"%s is not on a bpf file system (mount -t bpf none %s)", pins, pins);
 	programs_unpin(p);
 	if (mkdirat(p->pins, PROGRAMS_FLOWS, 0700) < 0)
-		return fault_set(f, -errno, "cannot make %s/" PROGRAMS_FLOWS ": %s", pins, strerror(errno));
+		return fault_set(
+			f, -errno, "cannot make %s/" PROGRAMS_FLOWS ": %s", pins, strerror(errno));
 	return 0;
 }
 
@@ -157,7 +165,8 @@ static int programs_pin(struct programs *p, struct fault *f)
 		if (r == 0)
 			r = bpf_obj_pin(bpf_map__fd(map), path);
 		if (r < 0)
-			return fault_set(f, r, "cannot pin the map %s: %s", programs_pins[i], strerror(-r));
+			return fault_set(
+				f, r, "cannot pin the map %s: %s", programs_pins[i], strerror(-r));
 	}
 	return 0;
 }
@@ -193,20 +202,23 @@ static int programs_load(struct programs *p, struct fault *f)
 	if (r == 0)
 		r = capture_bpf__load(p->bpf);
 	if (r < 0)
-		return fault_set(f, r, "the kernel does not take the cgroup programs: %s", strerror(-r));
+		return fault_set(
+			f, r, "the kernel does not take the cgroup programs: %s", strerror(-r));
 	for (size_t i = 0; i < PROGRAMS_HOOKS; i++) {
 		struct bpf_program *prog =
 			bpf_object__find_program_by_name(p->bpf->obj, programs_hooks[i].program);
 
 		p->programs[i] = prog ? bpf_program__fd(prog) : -ENOENT;
 		if (p->programs[i] < 0)
-			return fault_set(f, p->programs[i], "no program %s", programs_hooks[i].program);
+			return fault_set(
+				f, p->programs[i], "no program %s", programs_hooks[i].program);
 	}
 	return 0;
 }
 
 /* Account 0: namespaces that are not attached. */
-static int programs_open_account(struct programs *p, uint64_t netns, bool *ret_verdicts, bool *ret_budgets)
+static int programs_open_account(
+	struct programs *p, uint64_t netns, bool *ret_verdicts, bool *ret_budgets)
 {
 	static const struct capture_verdicts none;
 	static const uint64_t budget[2];
@@ -271,11 +283,14 @@ void programs_close(struct programs *p)
 	free(p);
 }
 
-/* ---- a sandbox ---------------------------------------------------------------------------------------------------- */
+/* ---- a sandbox
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static bool programs_id_ok(const char *id)
 {
-	static const char ok[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+	static const char ok[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
 	size_t n = strlen(id);
 
 	return n > 0 && n < CAPTURE_ID && strspn(id, ok) == n;
@@ -296,21 +311,26 @@ static int programs_make_flows(struct programs_sandbox *s, struct fault *f)
 	if (s->flows < 0)
 		return fault_set(f, s->flows, "cannot make the flow map: %s", strerror(-s->flows));
 	programs_flow_name(s->entry.id, name);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", s->set->pins, name); /* fits: an id is short */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", s->set->pins,
+		name); /* fits: an id is short */
 	r = bpf_obj_pin(s->flows, path);
 	if (r < 0)
-		return fault_set(f, r, "cannot pin the flow map of %s: %s", s->entry.id, strerror(-r));
+		return fault_set(
+			f, r, "cannot pin the flow map of %s: %s", s->entry.id, strerror(-r));
 	s->pinned = true;
-	r = bpf_map_update_elem(bpf_map__fd(s->set->bpf->maps.flow_maps), &s->netns, &s->flows, BPF_NOEXIST);
+	r = bpf_map_update_elem(
+		bpf_map__fd(s->set->bpf->maps.flow_maps), &s->netns, &s->flows, BPF_NOEXIST);
 	if (r < 0)
-		return fault_set(f, r, "cannot enter the flow map of %s: %s", s->entry.id, strerror(-r));
+		return fault_set(
+			f, r, "cannot enter the flow map of %s: %s", s->entry.id, strerror(-r));
 	s->in_flow_maps = true;
 	return 0;
 }
 
 static int programs_enter(struct programs_sandbox *s, uint64_t flags)
 {
-	return bpf_map_update_elem(bpf_map__fd(s->set->bpf->maps.sandboxes), &s->netns, &s->entry, flags);
+	return bpf_map_update_elem(
+		bpf_map__fd(s->set->bpf->maps.sandboxes), &s->netns, &s->entry, flags);
 }
 
 static int programs_make_entries(struct programs_sandbox *s, struct fault *f)
@@ -320,7 +340,8 @@ static int programs_make_entries(struct programs_sandbox *s, struct fault *f)
 	if (r == 0)
 		r = programs_enter(s, BPF_NOEXIST);
 	if (r < 0)
-		return fault_set(f, r, "cannot enter the sandbox %s: %s", s->entry.id, strerror(-r));
+		return fault_set(
+			f, r, "cannot enter the sandbox %s: %s", s->entry.id, strerror(-r));
 	s->in_sandboxes = true;
 	return 0;
 }
@@ -328,11 +349,12 @@ static int programs_make_entries(struct programs_sandbox *s, struct fault *f)
 static int programs_link(struct programs_sandbox *s, int cgroup_fd, struct fault *f)
 {
 	for (size_t i = 0; i < PROGRAMS_HOOKS; i++) {
-		int r = bpf_link_create(s->set->programs[i], cgroup_fd, programs_hooks[i].type, NULL);
+		int r = bpf_link_create(
+			s->set->programs[i], cgroup_fd, programs_hooks[i].type, NULL);
 
 		if (r < 0)
-			return fault_set(f, r, "cannot attach %s to the cgroup of %s: %s", programs_hooks[i].program,
-				s->entry.id, strerror(-r));
+			return fault_set(f, r, "cannot attach %s to the cgroup of %s: %s",
+				programs_hooks[i].program, s->entry.id, strerror(-r));
 		s->links[i] = r;
 	}
 	return 0;
@@ -384,7 +406,8 @@ int programs_activate(struct programs_sandbox *s, struct fault *f)
 	r = programs_enter(s, BPF_EXIST);
 	if (r < 0) {
 		s->entry.active = 0;
-		return fault_set(f, r, "cannot activate the sandbox %s: %s", s->entry.id, strerror(-r));
+		return fault_set(
+			f, r, "cannot activate the sandbox %s: %s", s->entry.id, strerror(-r));
 	}
 	return 0;
 }
@@ -423,32 +446,38 @@ void programs_detach(struct programs_sandbox *s)
 	free(s);
 }
 
-/* ---- openings ----------------------------------------------------------------------------------------------------- */
+/* ---- openings
+ * -----------------------------------------------------------------------------------------------------
+ */
 
-static bool programs_covers(const struct capture_opening *wide, const struct capture_opening *narrow)
+static bool programs_covers(
+	const struct capture_opening *wide, const struct capture_opening *narrow)
 {
 	unsigned bytes = wide->prefix / 8, bits = wide->prefix % 8;
 
 	if (wide->prefix > narrow->prefix || memcmp(wide->ip, narrow->ip, bytes) != 0)
 		return false;
-	return bits == 0 || ((wide->ip[bytes] ^ narrow->ip[bytes]) & (uint8_t)(0xff00 >> bits)) == 0;
+	return bits == 0 ||
+	       ((wide->ip[bytes] ^ narrow->ip[bytes]) & (uint8_t)(0xff00 >> bits)) == 0;
 }
 
 static int programs_check_opening(const struct capture_opening *o, struct fault *f)
 {
 	if (o->prefix > 128 || o->port_lo == 0 || o->port_lo > o->port_hi)
-		return fault_set(f, -EINVAL, "an opening with prefix %u and ports %u to %u", o->prefix, o->port_lo,
-			o->port_hi);
+		return fault_set(f, -EINVAL, "an opening with prefix %u and ports %u to %u",
+			o->prefix, o->port_lo, o->port_hi);
 	if (o->metadata && o->prefix != 128)
-		return fault_set(f, -EINVAL, "an opening for metadata must name one address, not a range");
+		return fault_set(
+			f, -EINVAL, "an opening for metadata must name one address, not a range");
 	return 0;
 }
 
 /*
- * A lookup finds the most specific prefix only, so each prefix carries the ports of every opening that covers it:
- * 10.0.0.0/8 port 5432 stays open inside 10.1.0.0/16 port 80.
+ * A lookup finds the most specific prefix only, so each prefix carries the ports of every opening
+ * that covers it: 10.0.0.0/8 port 5432 stays open inside 10.1.0.0/16 port 80.
  */
-static int programs_add_opening(struct programs_sandbox *s, const struct capture_opening *all, size_t n, size_t which)
+static int programs_add_opening(
+	struct programs_sandbox *s, const struct capture_opening *all, size_t n, size_t which)
 {
 	struct capture_opening_key key = {.prefixlen = 64u + all[which].prefix};
 	struct capture_opened value = {0};
@@ -458,16 +487,17 @@ static int programs_add_opening(struct programs_sandbox *s, const struct capture
 	memcpy(key.ip, all[which].ip, sizeof(key.ip));
 	for (size_t i = 0; i < n; i++)
 		if (programs_covers(&all[i], &all[which]))
-			value.ports[value.n++] = (struct capture_ports){
-				.lo = all[i].port_lo, .hi = all[i].port_hi, .metadata = all[i].metadata};
+			value.ports[value.n++] = (struct capture_ports){.lo = all[i].port_lo,
+				.hi = all[i].port_hi,
+				.metadata = all[i].metadata};
 	r = bpf_map_update_elem(bpf_map__fd(s->set->bpf->maps.openings), &key, &value, BPF_ANY);
 	if (r == 0)
 		s->openings[s->nopenings++] = key;
 	return r;
 }
 
-int programs_set_policy(struct programs_sandbox *s, const uint8_t digest[32], const struct capture_opening *openings,
-	size_t n, struct fault *f)
+int programs_set_policy(struct programs_sandbox *s, const uint8_t digest[32],
+	const struct capture_opening *openings, size_t n, struct fault *f)
 {
 	char text[65];
 	int r = 0;
@@ -489,7 +519,8 @@ int programs_set_policy(struct programs_sandbox *s, const uint8_t digest[32], co
 	}
 	if (r < 0) {
 		programs_close_openings(s);
-		return fault_set(f, r, "cannot open what the policy of %s opens: %s", s->entry.id, strerror(-r));
+		return fault_set(f, r, "cannot open what the policy of %s opens: %s", s->entry.id,
+			strerror(-r));
 	}
 	return 0;
 }

@@ -80,6 +80,7 @@ struct proto_offer {
 	struct proto_head head;
 	char id[PROTO_ID];
 	uint64_t netns; /* cookie, SO_NETNS_COOKIE: the key of the BPF maps */
+	uint64_t cgroup; /* inode of the sandbox's cgroup directory */
 	uint32_t nslots; /* 1…PROTO_SLOTS listeners a family; slot i is served by worker i mod n */
 	uint8_t has_v6;
 	uint8_t mode;
@@ -112,7 +113,7 @@ static_assert(sizeof(struct proto_attach) == 8 + 64 + 4 + 8 * 254, "no padding")
 static_assert(sizeof(struct proto_name) == 72, "no padding");
 static_assert(sizeof(struct proto_reply) == 528, "no padding");
 static_assert(sizeof(struct proto_entered) == 528 + 8 * 254, "no padding");
-static_assert(sizeof(struct proto_offer) == 8 + 64 + 8 + 4 + 28 + 8 * 254, "no padding");
+static_assert(sizeof(struct proto_offer) == 8 + 64 + 16 + 4 + 28 + 8 * 254, "no padding");
 static_assert(sizeof(struct proto_opening) == 22, "no padding");
 static_assert(sizeof(struct proto_active) == 8 + 64 + 8 + 32 + 512 + 64 * 22, "no padding");
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * steer_program.c – see steer_program.h. Goal: a sk_lookup program for each netns at the price of a system call.
+ * steer_program.c – see steer_program.h. Goal: a sk_lookup program for each netns at the price of a
+ * system call.
  *
- * The object is opened and loaded by libbpf once. What libbpf made of it (instructions with types and map descriptors
- * filled in) is copied, the places of the two map descriptors are remembered, and the object is dropped. For each
- * netns two maps are created, their descriptors put into those places of a copy, and the copy loaded by the raw call:
- * 0.4 ms, where opening the object again would read the kernel's types again (60 to 160 ms).
+ * The object is opened and loaded by libbpf once. What libbpf made of it (instructions with types
+ * and map descriptors filled in) is copied, the places of the two map descriptors are remembered,
+ * and the object is dropped. For each netns two maps are created, their descriptors put into those
+ * places of a copy, and the copy loaded by the raw call: 0.4 ms, where opening the object again
+ * would read the kernel's types again (60 to 160 ms).
  *
- * The program holds its maps, the link holds the program; we hold the link and, to activate, the state map.
- * #syscalls: bpf
+ * The program holds its maps, the link holds the program; we hold the link and, to activate, the
+ * state map. #syscalls: bpf
  */
 #include <assert.h>
 #include <errno.h>
@@ -60,7 +62,8 @@ static int steer_find_places(struct steer_program *p, const int fds[STEER_MAP_CO
 			continue;
 		while (map < STEER_MAP_COUNT && fds[map] != insn->imm)
 			map++;
-		if (insn->src_reg != BPF_PSEUDO_MAP_FD || map == STEER_MAP_COUNT || p->nplaces == STEER_PLACES)
+		if (insn->src_reg != BPF_PSEUDO_MAP_FD || map == STEER_MAP_COUNT ||
+			p->nplaces == STEER_PLACES)
 			return -ENOTSUP;
 		p->places[p->nplaces].insn = i - 1;
 		p->places[p->nplaces++].map = (enum steer_map)map;
@@ -118,7 +121,9 @@ void steer_program_close(struct steer_program *p)
 	free(p);
 }
 
-/* ---- a netns ------------------------------------------------------------------------------------------------------ */
+/* ---- a netns
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static int steer_load(const struct steer_program *p, const int fds[STEER_MAP_COUNT])
 {
@@ -130,7 +135,8 @@ static int steer_load(const struct steer_program *p, const int fds[STEER_MAP_COU
 	memcpy(insns, p->insns, p->ninsns * sizeof(*insns));
 	for (size_t i = 0; i < p->nplaces; i++)
 		insns[p->places[i].insn].imm = fds[p->places[i].map];
-	return bpf_prog_load(BPF_PROG_TYPE_SK_LOOKUP, "steer_lookup", "Dual BSD/GPL", insns, p->ninsns, &opts);
+	return bpf_prog_load(
+		BPF_PROG_TYPE_SK_LOOKUP, "steer_lookup", "Dual BSD/GPL", insns, p->ninsns, &opts);
 }
 
 static int steer_fill(int slots, uint32_t first, const int *sockets, size_t n)
@@ -156,7 +162,9 @@ static int steer_fill_all(int slots, const struct steer_spec *spec, struct fault
 		r = steer_fill(slots, CAPTURE_SLOT_UDP6, &spec->udp6, 1);
 	if (r == 0 && spec->listeners6)
 		r = steer_fill(slots, CAPTURE_SLOT_TCP6, spec->listeners6, spec->nslots);
-	return r < 0 ? fault_set(f, r, "cannot put the listeners into their slots: %s", strerror(-r)) : 0;
+	return r < 0 ? fault_set(
+			       f, r, "cannot put the listeners into their slots: %s", strerror(-r))
+		     : 0;
 }
 
 static int steer_set_state(const struct steer_netns *s)
@@ -166,8 +174,8 @@ static int steer_set_state(const struct steer_netns *s)
 	return bpf_map_update_elem(s->state_fd, &zero, &s->state, BPF_ANY);
 }
 
-int steer_program_attach(const struct steer_program *p, const struct steer_spec *spec, struct fault *f,
-	struct steer_netns **ret)
+int steer_program_attach(const struct steer_program *p, const struct steer_spec *spec,
+	struct fault *f, struct steer_netns **ret)
 {
 	_cleanup_close_ int slots = -1, program = -1;
 	int r, fds[STEER_MAP_COUNT];
@@ -182,11 +190,11 @@ int steer_program_attach(const struct steer_program *p, const struct steer_spec 
 	memcpy(s->state.own4, spec->own4, sizeof(s->state.own4));
 	memcpy(s->state.own6, spec->own6, sizeof(s->state.own6));
 	s->state.nslots = spec->nslots;
-	s->state_fd = r = bpf_map_create(
-		BPF_MAP_TYPE_ARRAY, "steer_state", sizeof(uint32_t), sizeof(struct capture_steer), 1, NULL);
+	s->state_fd = r = bpf_map_create(BPF_MAP_TYPE_ARRAY, "steer_state", sizeof(uint32_t),
+		sizeof(struct capture_steer), 1, NULL);
 	if (r >= 0)
-		slots = r = bpf_map_create(BPF_MAP_TYPE_SOCKMAP, "steer_slots", sizeof(uint32_t), sizeof(uint64_t),
-			CAPTURE_SLOT_COUNT, NULL);
+		slots = r = bpf_map_create(BPF_MAP_TYPE_SOCKMAP, "steer_slots", sizeof(uint32_t),
+			sizeof(uint64_t), CAPTURE_SLOT_COUNT, NULL);
 	if (r >= 0)
 		r = steer_set_state(s);
 	if (r < 0) {
@@ -205,7 +213,8 @@ int steer_program_attach(const struct steer_program *p, const struct steer_spec 
 	}
 	s->link = r = bpf_link_create(program, spec->netns_fd, BPF_SK_LOOKUP, NULL);
 	if (r < 0) {
-		fault_set(f, r, "cannot attach the sk_lookup program to the netns: %s", strerror(-r));
+		fault_set(
+			f, r, "cannot attach the sk_lookup program to the netns: %s", strerror(-r));
 		goto fail;
 	}
 	*ret = s;

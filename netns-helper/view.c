@@ -98,6 +98,14 @@ static int view_private(void)
 	return 0;
 }
 
+/* Whether `inner` is the directory or lies in it. */
+static bool view_holds(const char *directory, const char *inner)
+{
+	size_t n = strlen(directory);
+
+	return strncmp(directory, inner, n) == 0 && (inner[n] == '\0' || inner[n] == '/');
+}
+
 /* Other instances' directories too: a root inside would be uid 0 to their sockets. */
 static int view_hide_states(const char *own)
 {
@@ -111,7 +119,7 @@ static int view_hide_states(const char *own)
 		for (size_t j = 0; j < found.gl_pathc && r == 0; j++) {
 			char real[PATH_MAX];
 
-			if (realpath(found.gl_pathv[j], real) && strcmp(real, own) != 0)
+			if (realpath(found.gl_pathv[j], real) && !view_holds(real, own))
 				r = view_hide(real);
 		}
 		globfree(&found);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * battery.c – the real kernel programs, loaded by the helper's own code, on a scratch cgroup and netns. Each row of the
- * tables is one attempt by a real process: the errno it sees, the counter that moves, the record that is left; of what
- * passes, that it arrives at a listener with the address that was asked for and the client's facts beside it.
- * Prints "ok NAME" or "not ok NAME: why" for each row; exits 1 if any is not ok.
+ * battery.c – the real kernel programs, loaded by the helper's own code, on a scratch cgroup and
+ * netns. Each row of the tables is one attempt by a real process: the errno it sees, the counter
+ * that moves, the record that is left; of what passes, that it arrives at a listener with the
+ * address that was asked for and the client's facts beside it. Prints "ok NAME" or "not ok NAME:
+ * why" for each row; exits 1 if any is not ok.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +26,7 @@
 #include "bpf/capture.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/steer_program.h"
+#include "tests/bpf/rows.h"
 #include "tests/bpf/world.h"
 
 struct battery {
@@ -43,7 +46,8 @@ static const char *const reasons[] = {
 #undef X
 };
 
-static void report(struct battery *b, bool ok, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void report(struct battery *b, bool ok, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 static void report(struct battery *b, bool ok, const char *format, ...)
 {
 	va_list ap;
@@ -64,130 +68,9 @@ static void need(struct fault *f, int r, const char *what)
 	}
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------------- */
-
-/*
- * What a row expects of an attempt that passes. STEERED: a listener of ours has it. SERVED: the sandbox's own server.
- * NOBODY: it goes where nobody listens. ASKED: our DNS socket has the datagram. QUIET: nothing is sent.
+/* ---- looking
+ * ------------------------------------------------------------------------------------------------------
  */
-enum passes { REFUSED, STEERED, SERVED, NOBODY, ASKED, QUIET };
-
-struct row {
-	const char *to;
-	uint16_t port;
-	enum client_op op;
-	int error;
-	enum capture_reason reason;
-	enum passes passes;
-};
-
-static const struct row inactive_rows[] = {
-	{"203.0.113.7", 443, CLIENT_CONNECT, ENETUNREACH, CAPTURE_INACTIVE, REFUSED},
-	{"2001:db8:1::7", 443, CLIENT_CONNECT, ENETUNREACH, CAPTURE_INACTIVE, REFUSED},
-	{"10.0.0.1", 80, CLIENT_CONNECT, ENETUNREACH, CAPTURE_INACTIVE, REFUSED},
-	{"127.0.0.53", 53, CLIENT_CONNECT, ENETUNREACH, CAPTURE_INACTIVE, REFUSED},
-	{"203.0.113.53", 53, CLIENT_SENDTO, ECONNREFUSED, CAPTURE_INACTIVE, REFUSED},
-	{"127.0.0.1", WORLD_SERVER_PORT, CLIENT_CONNECT, 0, CAPTURE_LOCAL, SERVED},
-	{"::1", WORLD_SERVER_PORT, CLIENT_CONNECT, 0, CAPTURE_LOCAL, SERVED},
-};
-
-static const struct row active_rows[] = {
-	/* public: to our listeners */
-	{"203.0.113.7", 443, CLIENT_CONNECT, 0, CAPTURE_PASSED, STEERED},
-	{"198.19.255.254", 443, CLIENT_CONNECT, 0, CAPTURE_PASSED, STEERED},
-	{"192.0.2.77", 8080, CLIENT_CONNECT, 0, CAPTURE_PASSED, STEERED},
-	{"2001:db8:1::7", 443, CLIENT_CONNECT, 0, CAPTURE_PASSED, STEERED},
-	{"64:ff9b::203.0.113.7", 443, CLIENT_CONNECT, 0, CAPTURE_PASSED, STEERED},
-	{"2002:cb00:7107::1", 443, CLIENT_CONNECT, 0, CAPTURE_PASSED, STEERED},
-	/* the sandbox's own */
-	{"127.0.0.1", WORLD_SERVER_PORT, CLIENT_CONNECT, 0, CAPTURE_LOCAL, SERVED},
-	{"127.1.2.3", WORLD_SERVER_PORT, CLIENT_CONNECT, 0, CAPTURE_LOCAL, SERVED},
-	{"0.0.0.0", WORLD_SERVER_PORT, CLIENT_CONNECT, 0, CAPTURE_LOCAL, SERVED},
-	{"192.0.2.1", WORLD_SERVER_PORT, CLIENT_CONNECT, 0, CAPTURE_LOCAL, SERVED},
-	{"::1", WORLD_SERVER_PORT, CLIENT_CONNECT, 0, CAPTURE_LOCAL, SERVED},
-	{"::", WORLD_SERVER_PORT, CLIENT_CONNECT, 0, CAPTURE_LOCAL, SERVED},
-	{"2001:db8:53::1", WORLD_SERVER_PORT, CLIENT_CONNECT, 0, CAPTURE_LOCAL, SERVED},
-	{"127.0.0.1", 9, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_LOCAL, NOBODY},
-	{"127.0.0.1", 9, CLIENT_SENDTO, 0, CAPTURE_LOCAL, NOBODY},
-	/* metadata */
-	{"169.254.169.254", 80, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"169.254.170.2", 80, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"100.100.100.200", 80, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"168.63.129.16", 80, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"192.0.0.192", 80, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"fd00:ec2::254", 80, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"64:ff9b::169.254.169.254", 80, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"2002:a9fe:a9fe::", 80, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	/* the other classes */
-	{"10.0.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"172.31.255.255", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"192.168.1.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"fd12::1", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"169.254.1.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_LINK_LOCAL, REFUSED},
-	{"100.64.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_CGNAT, REFUSED},
-	{"224.0.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_MULTICAST, REFUSED},
-	{"ff0e::1", 443, CLIENT_CONNECT, EACCES, CAPTURE_MULTICAST, REFUSED},
-	{"0.0.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_RESERVED, REFUSED},
-	{"240.0.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_RESERVED, REFUSED},
-	{"4000::1", 443, CLIENT_CONNECT, EACCES, CAPTURE_RESERVED, REFUSED},
-	{"2001:2::1", 443, CLIENT_CONNECT, EACCES, CAPTURE_BENCHMARK, REFUSED},
-	/* an IPv4 address inside */
-	{"::10.0.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"::ffff:0:10.0.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"64:ff9b::10.0.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"64:ff9b::127.0.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_LOOPBACK, REFUSED},
-	{"2002:a00:1::", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"2001:0:808:808::f5ff:fffe", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"2600::5efe:10.0.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"2600::200:5efe:192.168.0.1", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	/* DNS, before the classes and on loopback; 853 */
-	{"203.0.113.53", 53, CLIENT_CONNECT, 0, CAPTURE_DNS, STEERED},
-	{"10.0.0.2", 53, CLIENT_CONNECT, 0, CAPTURE_DNS, STEERED},
-	{"127.0.0.53", 53, CLIENT_CONNECT, 0, CAPTURE_DNS, STEERED},
-	{"::1", 53, CLIENT_CONNECT, 0, CAPTURE_DNS, STEERED},
-	{"203.0.113.53", 53, CLIENT_SENDTO, 0, CAPTURE_DNS, ASKED},
-	{"0.0.0.1", 53, CLIENT_SENDTO, 0, CAPTURE_DNS, ASKED},
-	{"10.0.0.2", 53, CLIENT_SENDTO, 0, CAPTURE_DNS, ASKED},
-	{"127.0.0.53", 53, CLIENT_SENDTO, 0, CAPTURE_DNS, ASKED},
-	{"2001:db8::53", 53, CLIENT_SENDTO, 0, CAPTURE_DNS, ASKED},
-	{"203.0.113.53", 853, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_DOT, REFUSED},
-	{"203.0.113.53", 853, CLIENT_SENDTO, ECONNREFUSED, CAPTURE_DOT, REFUSED},
-	/* other UDP */
-	{"203.0.113.7", 443, CLIENT_SENDTO, ECONNREFUSED, CAPTURE_UDP, REFUSED},
-	{"2001:db8:1::7", 443, CLIENT_SENDTO, ECONNREFUSED, CAPTURE_UDP, REFUSED},
-	{"10.0.0.1", 443, CLIENT_SENDTO, ECONNREFUSED, CAPTURE_PRIVATE, REFUSED},
-	{"169.254.169.254", 443, CLIENT_SENDTO, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"203.0.113.7", 443, CLIENT_CONNECT_UDP, 0, CAPTURE_REASON_COUNT, QUIET},
-	{"10.0.0.1", 443, CLIENT_CONNECT_UDP, 0, CAPTURE_REASON_COUNT, QUIET},
-	{"2001:db8:1::7", 443, CLIENT_CONNECT_UDP, 0, CAPTURE_REASON_COUNT, QUIET},
-};
-
-static const struct capture_opening openings[] = {
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 20, 0, 0}, 112, 0, 5432, 5433},
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 20, 1, 0}, 120, 0, 80, 80},
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 169, 254, 0, 0}, 112, 0, 80, 80},
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 169, 254, 170, 2}, 128, 1, 80, 80},
-	{{0xfd, 0x12}, 32, 0, 1, 65535},
-};
-
-static const struct row opened_rows[] = {
-	{"10.20.0.1", 5432, CLIENT_CONNECT, 0, CAPTURE_OPENED, STEERED},
-	{"10.20.0.1", 5433, CLIENT_CONNECT, 0, CAPTURE_OPENED, STEERED},
-	{"10.20.0.1", 5434, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"10.20.0.1", 80, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"10.20.1.1", 80, CLIENT_CONNECT, 0, CAPTURE_OPENED, STEERED},
-	{"10.20.1.1", 5432, CLIENT_CONNECT, 0, CAPTURE_OPENED, STEERED},
-	{"10.21.0.1", 5432, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-	{"10.20.0.1", 5432, CLIENT_SENDTO, ECONNREFUSED, CAPTURE_PRIVATE, REFUSED},
-	{"169.254.1.1", 80, CLIENT_CONNECT, 0, CAPTURE_OPENED, STEERED},
-	{"169.254.169.254", 80, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"169.254.170.2", 80, CLIENT_CONNECT, 0, CAPTURE_OPENED, STEERED},
-	{"169.254.170.2", 81, CLIENT_CONNECT, ECONNREFUSED, CAPTURE_METADATA, REFUSED},
-	{"fd12::1", 443, CLIENT_CONNECT, 0, CAPTURE_OPENED, STEERED},
-	{"fd13::1", 443, CLIENT_CONNECT, EACCES, CAPTURE_PRIVATE, REFUSED},
-};
-
-/* ---- looking ------------------------------------------------------------------------------------------------------ */
 
 static struct capture_verdicts counters(const struct battery *b, uint64_t account)
 {
@@ -216,7 +99,8 @@ static bool same(const struct addr *a, const struct addr *b)
 }
 
 /* Who the flow map says made the connection that was accepted as fd; false: nobody. */
-static bool flow_of(const struct battery *b, const struct addr *src, const struct addr *dst, struct capture_client *ret)
+static bool flow_of(const struct battery *b, const struct addr *src, const struct addr *dst,
+	struct capture_client *ret)
 {
 	struct capture_flow_key key = {.sport = src->port, .dport = dst->port};
 
@@ -226,11 +110,12 @@ static bool flow_of(const struct battery *b, const struct addr *src, const struc
 }
 
 /* NULL, or what is wrong with the connection that should have arrived. */
-static const char *check_arrival(struct battery *b, const struct attempt *a, const struct outcome *o, bool steered,
-	bool attributed)
+static const char *check_arrival(struct battery *b, const struct attempt *a,
+	const struct outcome *o, bool steered, bool attributed)
 {
 	int v6 = !addr_is_v4(&a->to);
-	int from = wait_readable(steered ? b->w.listeners[v6] : &b->w.server, steered ? WORLD_SLOTS : 1);
+	int from = wait_readable(
+		steered ? b->w.listeners[v6] : &b->w.server, steered ? WORLD_SLOTS : 1);
 	struct sockaddr_storage sa;
 	struct capture_client who;
 	struct addr asked, peer;
@@ -255,8 +140,9 @@ static const char *check_arrival(struct battery *b, const struct attempt *a, con
 		return attributed ? "no flow" : NULL;
 	if (!attributed)
 		return "a flow that nobody should have published";
-	if (who.tgid != (uint32_t)b->inside.pid || strcmp(who.comm, "bpf-client") != 0 || who.uid != 0 ||
-		who.cgroup != b->w.cgroup_id || !who.start_ns || !who.exe_ino || !who.exe_dev)
+	if (who.tgid != (uint32_t)b->inside.pid || strcmp(who.comm, "bpf-client") != 0 ||
+		who.uid != 0 || who.cgroup != b->w.cgroup_id || !who.start_ns || !who.exe_ino ||
+		!who.exe_dev)
 		return "the flow's facts are wrong";
 	return NULL;
 }
@@ -266,20 +152,24 @@ static const char *check_question(const struct battery *b, const struct attempt 
 	int fd = wait_readable(&b->w.dns[!addr_is_v4(&a->to)], 1);
 	char text[16];
 
-	return fd >= 0 && recv(fd, text, sizeof(text), 0) == 8 ? NULL : "the question did not arrive";
+	return fd >= 0 && recv(fd, text, sizeof(text), 0) == 8 ? NULL
+							       : "the question did not arrive";
 }
 
-static const char *check_refusal(const struct battery *b, const struct row *row, const struct attempt *a)
+static const char *check_refusal(
+	const struct battery *b, const struct row *row, const struct attempt *a)
 {
-	struct capture_refusal_key key = {.netns = b->w.cookie, .dport = a->to.port,
+	struct capture_refusal_key key = {.netns = b->w.cookie,
+		.dport = a->to.port,
 		.proto = a->op == CLIENT_CONNECT ? IPPROTO_TCP : IPPROTO_UDP};
 	struct capture_refusal r;
 
 	memcpy(key.dst, a->to.ip, 16);
 	if (bpf_map_lookup_elem(b->refusals, &key, &r) < 0)
 		return "no record";
-	if (r.reason != row->reason || r.error != row->error || r.netns != b->w.cookie || r.count == 0 ||
-		r.client.tgid != (uint32_t)b->inside.pid || strcmp(r.client.comm, "bpf-client") != 0)
+	if (r.reason != row->reason || r.error != row->error || r.netns != b->w.cookie ||
+		r.count == 0 || r.client.tgid != (uint32_t)b->inside.pid ||
+		strcmp(r.client.comm, "bpf-client") != 0)
 		return "the record is wrong";
 	return NULL;
 }
@@ -316,10 +206,23 @@ static const char *check_row(struct battery *b, const struct row *row, const str
 	}
 }
 
+/* Waits for the next second of the kernel's budget of records, so that a table's rows have all of
+ * it. */
+static void fresh_budget(void)
+{
+	struct timespec now, until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	until = (struct timespec){.tv_sec = now.tv_sec + 1};
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+}
+
 static void run_rows(struct battery *b, const char *table, const struct row *rows, size_t n)
 {
 	static const char *const ops[] = {"connect", "connect-udp", "sendto"};
 
+	fresh_budget();
 	for (size_t i = 0; i < n; i++) {
 		struct attempt a = {.op = rows[i].op};
 
@@ -331,15 +234,17 @@ static void run_rows(struct battery *b, const char *table, const struct row *row
 
 			a.v6_socket = mapped || !addr_is_v4(&a.to);
 			why = check_row(b, &rows[i], &a);
-			report(b, !why, "%s %s %s%s port %u%s%s", table, ops[a.op], mapped ? "mapped " : "",
-				rows[i].to, rows[i].port, why ? ": " : "", why ? why : "");
+			report(b, !why, "%s %s %s%s port %u%s%s", table, ops[a.op],
+				mapped ? "mapped " : "", rows[i].to, rows[i].port, why ? ": " : "",
+				why ? why : "");
 		}
 	}
 }
 
 #define RUN_ROWS(b, rows) run_rows(b, #rows, rows, ARRAY_SIZE(rows))
 
-/* ---- what is not a row -------------------------------------------------------------------------------------------- */
+/* ---- what is not a row
+ * -------------------------------------------------------------------------------------------- */
 
 static struct attempt to(enum client_op op, const char *text, uint16_t port)
 {
@@ -366,8 +271,8 @@ static void check_outsider(struct battery *b, bool active)
 			why = "wrong errno";
 		else if (active)
 			why = check_arrival(b, &a, &o, true, false);
-		report(b, !why, "outside the cgroup, %s: %s%s%s", active ? "active" : "inactive", where[i],
-			why ? ": " : "", why ? why : "");
+		report(b, !why, "outside the cgroup, %s: %s%s%s", active ? "active" : "inactive",
+			where[i], why ? ": " : "", why ? why : "");
 	}
 }
 
@@ -393,9 +298,11 @@ static void check_foreign(struct battery *b)
 		bool refused = tries[i].error == ENETUNREACH;
 
 		after = counters(b, 0);
-		report(b, o.error == tries[i].error && after.not_attached - before.not_attached == refused &&
-			after.local - before.local == !refused, "foreign netns op %d %s: errno %d", tries[i].op,
-			tries[i].to, o.error);
+		report(b,
+			o.error == tries[i].error &&
+				after.not_attached - before.not_attached == refused &&
+				after.local - before.local == !refused,
+			"foreign netns op %d %s: errno %d", tries[i].op, tries[i].to, o.error);
 	}
 }
 
@@ -408,7 +315,8 @@ static void check_connected_udp(struct battery *b)
 	(void)client_try(&b->inside, &a);
 	first = client_try(&b->inside, &more).error;
 	second = client_try(&b->inside, &more).error;
-	report(b, first == 0 && second == ECONNREFUSED, "connected UDP: first send %d, second %d", first, second);
+	report(b, first == 0 && second == ECONNREFUSED, "connected UDP: first send %d, second %d",
+		first, second);
 }
 
 static size_t flows(const struct battery *b)
@@ -416,7 +324,8 @@ static size_t flows(const struct battery *b)
 	struct capture_flow_key key, next;
 	size_t n = 0;
 
-	for (void *at = NULL; bpf_map_get_next_key(programs_flows_fd(b->sandbox), at, &next) == 0; at = &key, n++)
+	for (void *at = NULL; bpf_map_get_next_key(programs_flows_fd(b->sandbox), at, &next) == 0;
+		at = &key, n++)
 		key = next;
 	return n;
 }
@@ -450,8 +359,8 @@ static void check_spread(struct battery *b)
 			(void)close(fd);
 		}
 	}
-	report(b, hits[0] >= 16 && hits[1] >= 16 && hits[0] + hits[1] == 64, "64 connections over two listeners: %u %u",
-		hits[0], hits[1]);
+	report(b, hits[0] >= 16 && hits[1] >= 16 && hits[0] + hits[1] == 64,
+		"64 connections over two listeners: %u %u", hits[0], hits[1]);
 }
 
 static int count_event(void *arg, void *data, size_t n)
@@ -470,15 +379,18 @@ static void check_budget(struct battery *b)
 {
 	struct attempt a = to(CLIENT_FLOOD, "203.0.113.7", 4242);
 	struct capture_verdicts before = counters(b, b->w.cookie), after;
-	struct capture_refusal_key key = {.netns = b->w.cookie, .dport = 4242, .proto = IPPROTO_UDP};
+	struct capture_refusal_key key = {
+		.netns = b->w.cookie, .dport = 4242, .proto = IPPROTO_UDP};
 	struct capture_refusal r = {.count = 0};
 	unsigned events = 0;
 	void *arg[] = {b, &events};
-	struct ring_buffer *ring = ring_buffer__new(programs_events_fd(b->programs), count_event, arg, NULL);
+	struct ring_buffer *ring =
+		ring_buffer__new(programs_events_fd(b->programs), count_event, arg, NULL);
 
 	if (!ring)
 		world_die("ring buffer");
 	(void)ring_buffer__consume(ring);
+	fresh_budget();
 	a.repeat = 1000;
 	(void)client_try(&b->inside, &a);
 	(void)ring_buffer__consume(ring);
@@ -486,12 +398,14 @@ static void check_budget(struct battery *b)
 	after = counters(b, b->w.cookie);
 	memcpy(key.dst, a.to.ip, 16);
 	(void)bpf_map_lookup_elem(b->refusals, &key, &r);
-	/* the flood may fall into more than one second */
-	report(b, events > 0 && events <= 300 && after.suppressed - before.suppressed == 1000 - events,
+	/* the flood may reach into further seconds */
+	report(b,
+		events >= CAPTURE_EVENTS_PER_SECOND && events <= 3 * CAPTURE_EVENTS_PER_SECOND &&
+			after.suppressed - before.suppressed == 1000 - events,
 		"1000 refusals: %u events, %llu suppressed", events,
 		(unsigned long long)(after.suppressed - before.suppressed));
-	report(b, after.udp - before.udp == 1000 && r.count == 1000, "1000 refusals: count %llu in the record",
-		(unsigned long long)r.count);
+	report(b, after.udp - before.udp == 1000 && r.count == 1000,
+		"1000 refusals: count %llu in the record", (unsigned long long)r.count);
 }
 
 static void check_readable(struct battery *b)
@@ -502,7 +416,8 @@ static void check_readable(struct battery *b)
 	} dumps[] = {
 		{"sandboxes", {"sallyport-bpf.", "\"policy\": \"abababab", "\"active\": 1"}},
 		{"verdicts", {"\"metadata\":", "\"suppressed\":"}},
-		{"refusals", {"\"comm\": \"bpf-client\"", "\"tgid\":", "\"dport\": 443", "\"error\": 13"}},
+		{"refusals", {"\"comm\": \"bpf-client\"", "\"tgid\":", "\"dport\": 443",
+				     "\"error\": 13"}},
 		{"flows/sallyport-bpf:", {"\"comm\": \"bpf-client\"", "\"dport\": 443"}},
 	};
 	struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443);
@@ -515,15 +430,16 @@ static void check_readable(struct battery *b)
 		size_t n;
 		FILE *f;
 
-		(void)snprintf(command, sizeof(command), "bpftool map dump pinned " WORLD_PINS "/%s*", dumps[i].pin);
+		(void)snprintf(command, sizeof(command),
+			"bpftool map dump pinned " WORLD_PINS "/%s*", dumps[i].pin);
 		f = popen(command, "re");
 		n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
 		text[n] = '\0';
 		if (f)
 			(void)pclose(f);
 		for (size_t k = 0; k < 6 && dumps[i].words[k]; k++)
-			report(b, strstr(text, dumps[i].words[k]) != NULL, "bpftool shows %s in %s", dumps[i].words[k],
-				dumps[i].pin);
+			report(b, strstr(text, dumps[i].words[k]) != NULL, "bpftool shows %s in %s",
+				dumps[i].words[k], dumps[i].pin);
 		if (getenv("BATTERY_SHOW"))
 			printf("# %s\n%.3000s\n", command, text);
 	}
@@ -551,26 +467,32 @@ static void check_sizes(struct battery *b)
 		uint32_t id = 0, n = 1, len = sizeof(info);
 		int fd;
 
-		(void)bpf_prog_query(netns ? b->w.netns : b->w.cgroup, programs[i].type, 0, NULL, &id, &n);
+		(void)bpf_prog_query(
+			netns ? b->w.netns : b->w.cgroup, programs[i].type, 0, NULL, &id, &n);
 		fd = bpf_prog_get_fd_by_id(id);
 		(void)bpf_obj_get_info_by_fd(fd, &info, &len);
 		(void)close(fd);
-		report(b, n == 1 && info.xlated_prog_len > 0 && info.xlated_prog_len / 8 <= programs[i].most &&
-			strncmp(info.name, programs[i].name, 15) == 0, "%s: %u instructions of %u, %u verified",
-			programs[i].name, info.xlated_prog_len / 8, programs[i].most, info.verified_insns);
+		report(b,
+			n == 1 && info.xlated_prog_len > 0 &&
+				info.xlated_prog_len / 8 <= programs[i].most &&
+				strncmp(info.name, programs[i].name, 15) == 0,
+			"%s: %u instructions of %u, %u verified", programs[i].name,
+			info.xlated_prog_len / 8, programs[i].most, info.verified_insns);
 	}
 }
 
 static struct programs_spec spec_of(const struct world *w)
 {
-	struct programs_spec spec = {.id = w->name, .netns_cookie = w->cookie, .cgroup_fd = w->cgroup};
+	struct programs_spec spec = {
+		.id = w->name, .netns_cookie = w->cookie, .cgroup_fd = w->cgroup};
 
 	memcpy(spec.own4, w->own4.ip, 16);
 	memcpy(spec.own6, w->own6.ip, 16);
 	return spec;
 }
 
-/* A failed attach leaves nothing: the same sandbox attaches right after; a second one of the same name does not. */
+/* A failed attach leaves nothing: the same sandbox attaches right after; a second one of the same
+ * name does not. */
 static void check_undo(struct battery *b)
 {
 	struct programs_spec spec = spec_of(&b->w), wrong = spec, dotted = spec;
@@ -578,16 +500,20 @@ static void check_undo(struct battery *b)
 	struct fault f = {""};
 
 	wrong.cgroup_fd = b->w.netns;
-	report(b, programs_attach(b->programs, &wrong, &f, &twin) < 0 && !twin, "attach to what is no cgroup: %s", f.text);
+	report(b, programs_attach(b->programs, &wrong, &f, &twin) < 0 && !twin,
+		"attach to what is no cgroup: %s", f.text);
 	f.text[0] = '\0';
 	dotted.id = "../../x";
-	report(b, programs_attach(b->programs, &dotted, &f, &twin) == -EINVAL && !twin, "an id with slashes: %s", f.text);
+	report(b, programs_attach(b->programs, &dotted, &f, &twin) == -EINVAL && !twin,
+		"an id with slashes: %s", f.text);
 	f.text[0] = '\0';
 	need(&f, programs_attach(b->programs, &spec, &f, &b->sandbox), "attach");
-	report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin, "a twin: %s", f.text);
+	report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin, "a twin: %s",
+		f.text);
 	f.text[0] = '\0';
 	spec.id = "other";
-	report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin, "the same netns: %s", f.text);
+	report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin,
+		"the same netns: %s", f.text);
 }
 
 static void check_bad_openings(struct battery *b)
@@ -603,20 +529,41 @@ static void check_bad_openings(struct battery *b)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct fault f = {""};
 
-		report(b, programs_set_policy(b->sandbox, digest, &bad[i], 1, &f) == -EINVAL, "bad opening %zu: %s", i,
-			f.text);
+		report(b, programs_set_policy(b->sandbox, digest, &bad[i], 1, &f) == -EINVAL,
+			"bad opening %zu: %s", i, f.text);
 	}
+}
+
+/* What a helper that was killed leaves. */
+static void leave_stale_pins(void)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stale", 4, 4, 1, NULL);
+
+	if (fd < 0 || mkdir(WORLD_PINS "/flows", 0700) < 0 ||
+		bpf_obj_pin(fd, WORLD_PINS "/flows/stale") < 0 ||
+		bpf_obj_pin(fd, WORLD_PINS "/verdicts") < 0)
+		world_die("stale pins");
+	(void)close(fd);
 }
 
 static void attach(struct battery *b)
 {
-	struct steer_spec steer = {.netns_fd = b->w.netns, .nslots = WORLD_SLOTS, .listeners4 = b->w.listeners[0],
-		.listeners6 = b->w.listeners[1], .udp4 = b->w.dns[0], .udp6 = b->w.dns[1]};
+	struct steer_spec steer = {.netns_fd = b->w.netns,
+		.nslots = WORLD_SLOTS,
+		.listeners4 = b->w.listeners[0],
+		.listeners6 = b->w.listeners[1],
+		.udp4 = b->w.dns[0],
+		.udp6 = b->w.dns[1]};
 	struct fault f = {""};
 
 	memcpy(steer.own4, b->w.own4.ip, 16);
 	memcpy(steer.own6, b->w.own6.ip, 16);
+	report(b, programs_open("/", &f, &b->programs) == -EINVAL && !b->programs, "no bpffs: %s",
+		f.text);
+	f.text[0] = '\0';
+	leave_stale_pins();
 	need(&f, programs_open(WORLD_PINS, &f, &b->programs), "programs_open");
+	report(b, access(WORLD_PINS "/flows/stale", F_OK) < 0, "stale pins are gone");
 	need(&f, steer_program_open(&f, &b->steer), "steer_program_open");
 	need(&f, steer_program_attach(b->steer, &steer, &f, &b->steered), "steer_program_attach");
 	check_undo(b);
@@ -626,21 +573,28 @@ static void attach(struct battery *b)
 
 static void check_detached(struct battery *b)
 {
-	struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443), metadata = to(CLIENT_CONNECT, "169.254.169.254", 80);
+	struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443),
+		       metadata = to(CLIENT_CONNECT, "169.254.169.254", 80);
 	struct capture_verdicts v = {.passed = 0};
 	uint32_t n = 1, id = 0;
 
 	programs_detach(b->sandbox);
 	b->sandbox = NULL;
-	report(b, bpf_map_lookup_elem(b->verdicts, &b->w.cookie, &v) == -ENOENT, "after the detach no counters");
-	report(b, bpf_prog_query(b->w.cgroup, BPF_CGROUP_INET4_CONNECT, 0, NULL, &id, &n) == 0 && n == 0,
+	report(b, bpf_map_lookup_elem(b->verdicts, &b->w.cookie, &v) == -ENOENT,
+		"after the detach no counters");
+	report(b,
+		bpf_prog_query(b->w.cgroup, BPF_CGROUP_INET4_CONNECT, 0, NULL, &id, &n) == 0 &&
+			n == 0,
 		"after the detach no program on the cgroup");
-	report(b, client_try(&b->inside, &metadata).error == 0, "control: without the programs the same connect passes");
+	report(b, client_try(&b->inside, &metadata).error == 0,
+		"control: without the programs the same connect passes");
 	steer_program_detach(b->steered);
-	report(b, client_try(&b->inside, &a).error == ECONNREFUSED, "without sk_lookup a sealed netns refuses");
+	report(b, client_try(&b->inside, &a).error == ECONNREFUSED,
+		"without sk_lookup a sealed netns refuses");
 	programs_close(b->programs);
 	steer_program_close(b->steer);
-	report(b, access(WORLD_PINS "/sandboxes", F_OK) < 0 && access(WORLD_PINS "/flows", F_OK) < 0,
+	report(b,
+		access(WORLD_PINS "/sandboxes", F_OK) < 0 && access(WORLD_PINS "/flows", F_OK) < 0,
 		"after the close no pins");
 }
 
@@ -666,7 +620,8 @@ int main(void)
 	check_connected_udp(&b);
 	check_flow_removed(&b);
 	check_spread(&b);
-	need(&f, programs_set_policy(b.sandbox, digest, openings, ARRAY_SIZE(openings), &f), "openings");
+	need(&f, programs_set_policy(b.sandbox, digest, openings, ARRAY_SIZE(openings), &f),
+		"openings");
 	RUN_ROWS(&b, opened_rows);
 	check_bad_openings(&b);
 	check_budget(&b);

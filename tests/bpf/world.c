@@ -35,7 +35,8 @@ static void world_find_cgroup2(char ret[256])
 	FILE *f = fopen("/proc/mounts", "re");
 
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%*s %255s %63s", ret, type) == 2 && strcmp(type, "cgroup2") == 0) {
+		if (sscanf(line, "%*s %255s %63s", ret, type) == 2 &&
+			strcmp(type, "cgroup2") == 0) {
 			(void)fclose(f);
 			return;
 		}
@@ -63,7 +64,8 @@ static void world_keep(pid_t child, int cgroup, const char *path)
 		;
 	world_write(cgroup, "cgroup.kill", "1");
 	for (int i = 0; i < 200 && rmdir(path) < 0 && errno == EBUSY; i++)
-		(void)usleep(10000); /* killed processes leave when they are scheduled; nothing tells us */
+		(void)usleep(10000); /* killed processes leave when they are scheduled; nothing
+					tells us */
 	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
@@ -164,13 +166,17 @@ void world_enter(struct world *ret)
 	*ret = w;
 }
 
-/* ---- the client --------------------------------------------------------------------------------------------------- */
+/* ---- the client
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-static int client_socket(const struct attempt *a, int type, struct sockaddr_storage *ret_sa, socklen_t *ret_n)
+static int client_socket(
+	const struct attempt *a, int type, struct sockaddr_storage *ret_sa, socklen_t *ret_n)
 {
 	*ret_n = addr_to_sockaddr(&a->to, ret_sa);
 	if (a->v6_socket && ret_sa->ss_family == AF_INET) {
-		struct sockaddr_in6 mapped = {.sin6_family = AF_INET6, .sin6_port = htons(a->to.port)};
+		struct sockaddr_in6 mapped = {
+			.sin6_family = AF_INET6, .sin6_port = htons(a->to.port)};
 
 		memcpy(&mapped.sin6_addr, a->to.ip, 16);
 		memcpy(ret_sa, &mapped, sizeof(mapped));

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world.h – where the BPF battery runs: a scratch cgroup, a scratch netns and a bpffs that nobody else sees, listeners
- * in the place of the daemon's, and a client process that tries destinations from inside.
+ * world.h – where the BPF battery runs: a scratch cgroup, a scratch netns and a bpffs that nobody
+ * else sees, listeners in the place of the daemon's, and a client process that tries destinations
+ * from inside.
  *
  *      client (in the cgroup, comm "bpf-client")        us (not in the cgroup)
  *            │ connect(), sendto()                        listeners[family][slot], dns[family]
  *            └────────────── lo of the scratch netns ─────┘ AnyIP: every address is local
  *
- * A keeper process removes the cgroup however the battery ends; netns and bpffs vanish with the last process.
+ * A keeper process removes the cgroup however the battery ends; netns and bpffs vanish with the
+ * last process.
  */
 #ifndef SALLYPORT_TESTS_BPF_WORLD_H
 #define SALLYPORT_TESTS_BPF_WORLD_H
@@ -31,7 +33,8 @@ struct world {
 	int server; /* a service of the sandbox's own, on [::]:WORLD_SERVER_PORT, both families */
 };
 
-/* Forks: the parent stays as the keeper and exits with the child's status; the child returns into its world. */
+/* Forks: the parent stays as the keeper and exits with the child's status; the child returns into
+ * its world. */
 void world_enter(struct world *ret);
 
 struct client {
@@ -39,21 +42,29 @@ struct client {
 	int fd;
 };
 
-enum client_op { CLIENT_CONNECT, CLIENT_CONNECT_UDP, CLIENT_SENDTO, CLIENT_SEND, CLIENT_CLOSE, CLIENT_FLOOD };
+enum client_op {
+	CLIENT_CONNECT,
+	CLIENT_CONNECT_UDP,
+	CLIENT_SENDTO,
+	CLIENT_SEND,
+	CLIENT_CLOSE,
+	CLIENT_FLOOD
+};
 
 struct attempt {
 	enum client_op op;
-	bool v6_socket;	 /* an AF_INET6 socket, also for an IPv4 address: v4-mapped */
+	bool v6_socket; /* an AF_INET6 socket, also for an IPv4 address: v4-mapped */
 	unsigned repeat; /* CLIENT_FLOOD: unconnected sends */
 	struct addr to;
 };
 
 struct outcome {
-	int error;		/* errno, 0 = it worked */
+	int error; /* errno, 0 = it worked */
 	struct addr self, peer; /* getsockname(), getpeername() after a connect that worked */
 };
 
-/* A process in the cgroup or outside; foreign: in a netns of its own, made after entering the cgroup. */
+/* A process in the cgroup or outside; foreign: in a netns of its own, made after entering the
+ * cgroup. */
 struct client client_start(const struct world *w, bool in_cgroup, bool foreign);
 /* One attempt. The socket stays open until the next one. */
 struct outcome client_try(const struct client *c, const struct attempt *a);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range.c – see range.h. Addresses are compared as 128-bit numbers; the few dozen rows are tried in turn, since this
- * is asked once a dial. A class is that of the longest prefix; where that is PUBLIC, the IPv4 addresses inside have a
- * say (range_embedded() of bpf/ranges.h, the very function that the kernel programs use).
+ * range.c – see range.h. Addresses are compared as 128-bit numbers; the few dozen rows are tried in
+ * turn, since this is asked once a dial. A class is that of the longest prefix; where that is
+ * PUBLIC, the IPv4 addresses inside have a say (range_embedded() of bpf/ranges.h, the very function
+ * that the kernel programs use).
  */
 #include <assert.h>
 #include <endian.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -17,12 +17,13 @@
 typedef unsigned __int128 range_number;
 
 static const struct range_row range_table[] = {
-#define X(a, b, c, d, n, sandbox, dialler, source) \
-	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}, 96 + (n), {RANGE_##sandbox, RANGE_##dialler}},
+#define X(a, b, c, d, n, sandbox, dialler, source)                                                 \
+	{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}, 96 + (n),                         \
+		{RANGE_##sandbox, RANGE_##dialler}},
 	RANGES4(X)
 #undef X
 #define G(g) (uint8_t)((g) >> 8), (uint8_t)((g)&0xff)
-#define X(a, b, c, d, e, f, g, h, n, sandbox, dialler, source) \
+#define X(a, b, c, d, e, f, g, h, n, sandbox, dialler, source)                                     \
 	{{G(a), G(b), G(c), G(d), G(e), G(f), G(g), G(h)}, n, {RANGE_##sandbox, RANGE_##dialler}},
 		RANGES6(X)
 #undef X
@@ -45,12 +46,6 @@ static range_number range_read(const uint8_t ip[16])
 	for (size_t i = 0; i < 16; i++)
 		n = n << 8 | ip[i];
 	return n;
-}
-
-static void range_write(range_number n, uint8_t ret[16])
-{
-	for (size_t i = 16; i-- > 0; n >>= 8)
-		ret[i] = (uint8_t)n;
 }
 
 /* The bits behind a prefix; a shift by the full width is not defined in C. */
@@ -124,105 +119,4 @@ const struct range_row *range_rows(size_t *ret_n)
 const char *range_name(enum range_class c)
 {
 	return range_names[c];
-}
-
-/* ---- intervals ---------------------------------------------------------------------------------------------------- */
-
-/*
- * The class can change only where a row begins or ends, or where a row of IPv4 does so inside a form that carries an
- * IPv4 address at a fixed place. So: collect these edges, ask for the class at each, join neighbours.
- */
-enum { RANGE_EDGES = 2 * ARRAY_SIZE(range_table) * 5 };
-
-struct range_edges {
-	range_number at[RANGE_EDGES];
-	size_t n;
-};
-
-/* Where an IPv4 address stands: this prefix, then the address, then `shift` bits. */
-static const struct {
-	uint16_t groups[6];
-	unsigned shift;
-} range_carriers[] = {
-	{{0, 0, 0, 0, 0, 0}, 0},
-	{{0, 0, 0, 0, 0xffff, 0}, 0},
-	{{0x64, 0xff9b, 0, 0, 0, 0}, 0},
-	{{0x2002, 0, 0, 0, 0, 0}, 80},
-};
-
-static void range_add_edges(struct range_edges *e, range_number first, range_number last)
-{
-	e->at[e->n++] = first;
-	if (last != ~(range_number)0)
-		e->at[e->n++] = last + 1;
-}
-
-static void range_add_carried(struct range_edges *e, range_number first, range_number last)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(range_carriers); i++) {
-		range_number base = 0;
-
-		for (size_t g = 0; g < 6; g++)
-			base = base << 16 | range_carriers[i].groups[g];
-		base <<= 32;
-		range_add_edges(e, base | (range_number)(uint32_t)first << range_carriers[i].shift,
-			base | (range_number)(uint32_t)last << range_carriers[i].shift |
-				(((range_number)1 << range_carriers[i].shift) - 1));
-	}
-}
-
-static int range_compare(const void *a, const void *b)
-{
-	const range_number *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-static bool range_refused_at(range_number n, bool v6)
-{
-	uint8_t ip[16];
-
-	if (v6 && n >> 32 == 0xffff)
-		return true;
-	range_write(n, ip);
-	return range_by_address(ip, RANGE_SANDBOX) != RANGE_PUBLIC;
-}
-
-static void range_collect_edges(bool v6, struct range_edges *e)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(range_table); i++) {
-		range_number first = range_read(range_table[i].ip);
-		range_number last = first | range_tail(range_table[i].prefix);
-
-		range_add_edges(e, first, last);
-		if (v6 && first >> 32 == 0xffff)
-			range_add_carried(e, first, last);
-	}
-	qsort(e->at, e->n, sizeof(e->at[0]), range_compare);
-}
-
-unsigned range_refused(bool v6, struct range_interval ret[RANGE_INTERVALS])
-{
-	struct range_edges e = {.n = 0};
-	range_number least = v6 ? 0 : range_mapped(0), most = v6 ? ~(range_number)0 : range_mapped(UINT32_MAX);
-	bool open = false;
-	unsigned n = 0;
-
-	range_collect_edges(v6, &e);
-	for (size_t i = 0; i < e.n && n < RANGE_INTERVALS; i++) {
-		range_number at = e.at[i];
-
-		if (at < least || at > most || (i && at == e.at[i - 1]))
-			continue;
-		if (range_refused_at(at, v6) == open)
-			continue;
-		if (!open)
-			range_write(at, ret[n].lo);
-		else
-			range_write(at - 1, ret[n++].hi);
-		open = !open;
-	}
-	if (open && n < RANGE_INTERVALS)
-		range_write(most, ret[n++].hi);
-	return n;
 }

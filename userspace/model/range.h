@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range.h – which class an address is of: the table of bpf/ranges.h, for userspace. The cgroup programs answer the same
- * question from the same rows on the sandbox's side; the dialler asks again before every connect.
+ * range.h – which class an address is of: the table of bpf/ranges.h, for userspace. The cgroup
+ * programs answer the same question from the same rows on the sandbox's side; the dialler asks
+ * again before every connect.
  */
 #ifndef SALLYPORT_RANGE_H
 #define SALLYPORT_RANGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,12 +15,14 @@
 
 struct addr;
 
-/* The class of the address as the sandbox may try it: the synthetic pool is public there. The port does not matter. */
+/* The class of the address as the sandbox may try it: the synthetic pool is public there. The port
+ * does not matter. */
 enum range_class range_sandbox(const struct addr *a);
 /* The class of the address as the daemon may dial it. */
 enum range_class range_dialler(const struct addr *a);
 
-/* CATEGORY_NONE for PUBLIC, METADATA_ADDRESS for METADATA, PRIVATE_ADDRESS for every other class. */
+/* CATEGORY_NONE for PUBLIC, METADATA_ADDRESS for METADATA, PRIVATE_ADDRESS for every other class.
+ */
 enum category range_category(enum range_class c);
 /* "PUBLIC" … "BENCHMARK". */
 const char *range_name(enum range_class c);
@@ -36,19 +38,5 @@ struct range_row {
 
 /* All rows, unsorted, for who looks up the longest prefix elsewhere (the kernel's LPM map). */
 const struct range_row *range_rows(size_t *ret_n);
-
-/* Addresses from lo to hi, both included, IPv4 v4-mapped. */
-struct range_interval {
-	uint8_t lo[16], hi[16];
-};
-
-enum { RANGE_INTERVALS = 192 }; /* more than range_refused() ever gives */
-
-/*
- * What is refused on the sandbox's side, for an nft set: disjoint intervals, ascending, with gaps between them. Forms
- * with an IPv4 address at a fixed place are resolved; Teredo and v4-mapped (which no packet carries) are refused whole;
- * ISATAP is left out, as no interval describes it. Returns how many.
- */
-unsigned range_refused(bool v6, struct range_interval ret[RANGE_INTERVALS]);
 
 #endif

@@ -3,8 +3,8 @@
  * loop.h – one thread's event loop over one io_uring (io_uring_setup(2): SINGLE_ISSUER, DEFER_TASKRUN): completions
  * dispatched by a packed reference, timers, readiness watches for the control thread, and mail between loops.
  *
- * The life of a loop: loop_new() in any thread; loop_run() in the thread that owns it from then on; everything else but
- * loop_post() only from that thread, or before loop_run(). Handlers never free what an operation in flight refers to:
+ * The life of a loop: loop_new() in any thread; loop_enable() and loop_run() in the thread that owns it from then on;
+ * everything else only from that thread, or before loop_enable(). Handlers never free what an operation in flight refers to:
  * they mark, and the owner frees in the `after` hook that runs behind each batch of completions.
  */
 #ifndef SALLYPORT_LOOP_H
@@ -43,8 +43,14 @@ struct loop_setup {
 
 /* 0 or -errno. The ring is created disabled and enabled by the thread that runs it. */
 int loop_new(const struct loop_setup *setup, struct loop **ret);
+/*
+ * Restricts the ring to what loop.c lists and enables it, in the thread that will run it: the last moment for
+ * io_uring_register(2), so a seccomp filter goes behind it. 0 or -errno.
+ */
+int loop_enable(struct loop *l);
 /* Until loop_stop(). Returns 0 or -errno when the ring itself failed. */
 int loop_run(struct loop *l);
+/* Ends the loop after this round; from its own thread (other threads post mail that does it). */
 void loop_stop(struct loop *l);
 void loop_free(struct loop *l);
 
@@ -90,9 +96,13 @@ void watch_stop(struct loop *l, struct watch *w);
 /* ---- mail: hands a message to another loop. The receiver owns it from delivery on. */
 struct mail {
 	void (*deliver)(struct mail *m); /* called in the receiving thread */
+	struct loop *to;		 /* set by loop_post() */
 };
 
-/* From the thread of `from`; from may be NULL before the loops run. 0 or -errno (the receiver is gone). */
-int loop_post(struct loop *from, struct loop *to, struct mail *m);
+/*
+ * Called in the thread of `from`; both loops must be enabled. Delivery is in order of posting. To itself: a plain call.
+ * A message to a loop that has ended is never delivered.
+ */
+void loop_post(struct loop *from, struct loop *to, struct mail *m);
 
 #endif

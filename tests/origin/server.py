@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""server.py - the origin: every address of the internet namespace, TLS on 443 and 8443, plain elsewhere.
+
+Life of a connection: accept, (handshake,) then request after request until a side closes. Everything that
+arrives is recorded byte for byte before it is understood, so a test can say "nothing of this came".
+The certificate follows the address that was dialled (zone.CERTIFICATES).
+"""
+import socket
+import ssl
+import threading
+from dataclasses import dataclass, field
+
+from . import behaviours, message, zone
+
+PORTS = {443: True, 8443: True, 80: False, 8080: False, 5432: False, 22: False}  # port: TLS
+HEAD_END = b"\r\n\r\n"
+IDLE = 60
+
+
+def plain_address(address):
+    text = address[0]
+    return (text[7:] if text.startswith("::ffff:") else text, address[1])
+
+
+@dataclass
+class Connection:
+    local: tuple
+    peer: tuple
+    tls: bool
+    sni: str = None
+    alpn: str = None
+    failure: str = None  # of the handshake
+    received: bytearray = field(default_factory=bytearray)  # in the clear
+    requests: list = field(default_factory=list)
+    open: bool = True
+
+    def __str__(self):
+        return f"{self.peer[0]} -> {self.local[0]}:{self.local[1]} {bytes(self.received[:200])!r}"
+
+
+class Origin:
+    def __init__(self, netns, pki, ports=None):
+        self.connections = []
+        self._pki = pki
+        self._extra = {}
+        self._changed = threading.Condition()
+        self._sockets = set()
+        self._listeners = []
+        for context in pki.contexts.values():
+            context.sni_callback = self._named
+        for port, tls in (ports or PORTS).items():
+            listener = netns.socket(socket.AF_INET6, socket.SOCK_STREAM)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            listener.bind(("::", port))
+            listener.listen(256)
+            self._listeners.append(listener)
+            threading.Thread(target=self._accept, args=(listener, tls), daemon=True).start()
+
+    # ---- what tests use ------------------------------------------------------------------------------
+
+    def on(self, path, behaviour):
+        self._extra[path] = behaviour
+
+    def mark(self):
+        return len(self.connections), sum(len(c.received) for c in self.connections)
+
+    def requests(self, path=None, host=None):
+        return [
+            request
+            for connection in list(self.connections)
+            for request in list(connection.requests)
+            if (path is None or request.path == path)
+            and (host is None or host in request.values("host"))
+        ]
+
+    def last(self, path):
+        found = self.requests(path)
+        assert found, f"no request for {path} reached the origin"
+        return found[-1]
+
+    def received(self):
+        """Everything in the clear, ever."""
+        return b"\0".join(bytes(c.received) for c in list(self.connections))
+
+    def wait(self, condition, seconds=10):
+        with self._changed:
+            assert self._changed.wait_for(condition, seconds), "the origin did not see it in time"
+
+    def drop_connections(self):
+        """Resets what is open, as a server that restarts does."""
+        for sock in list(self._sockets):
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self):
+        for listener in self._listeners:
+            try:
+                listener.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            listener.close()
+        self.drop_connections()
+
+    # ---- one connection ------------------------------------------------------------------------------
+
+    def _note(self):
+        with self._changed:
+            self._changed.notify_all()
+
+    @staticmethod
+    def _named(sock, name, context):
+        sock.named = name
+
+    def _accept(self, listener, tls):
+        while True:
+            try:
+                sock, peer = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(sock, peer, tls), daemon=True).start()
+
+    def _serve(self, sock, peer, tls):
+        local = plain_address(sock.getsockname())
+        connection = Connection(local, plain_address(peer), tls)
+        self.connections.append(connection)
+        self._note()
+        sock.settimeout(IDLE)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            if tls:
+                context = self._pki.contexts[zone.CERTIFICATES.get(local[0], "good")]
+                sock = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+                sock.named = None
+                try:
+                    sock.do_handshake()
+                finally:
+                    connection.sni = sock.named
+                connection.alpn = sock.selected_alpn_protocol()
+            self._sockets.add(sock)
+            self._speak(connection, sock)
+        except ssl.SSLError as error:
+            connection.failure = error.reason or str(error)
+        except (OSError, ConnectionError, ValueError, IndexError) as error:
+            connection.failure = str(error)
+        finally:
+            connection.open = False
+            self._sockets.discard(sock)
+            sock.close()
+            self._note()
+
+    def _speak(self, connection, sock):
+        reader = message.Reader(sock, connection.received)
+        while True:
+            head = reader.until(HEAD_END)
+            if head is None:
+                return
+            request = message.parse_head(connection, head)
+            connection.requests.append(request)
+            self._note()
+            exchange = behaviours.Exchange(sock, reader, request)
+            behaviours.find(request.path, self._extra)(exchange)
+            self._note()
+            if exchange.close or not request.keep_alive:
+                return

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sniffer.py - every packet that comes out of the edge, as a packet socket on the wire sees it.
+
+This is the proof behind each refusal: not that a client got an error, but that nothing was on the wire.
+settle() makes "nothing" mean something: it sends a marker over the same wire from every processor (each
+has its own queue) and returns when all of them have been seen.
+"""
+import ipaddress
+import itertools
+import os
+import socket
+import struct
+import threading
+import time
+from dataclasses import dataclass
+
+ETH_P_ALL = 0x0003
+SOL_PACKET, PACKET_STATISTICS = 263, 6
+SO_RCVBUFFORCE = 33
+PACKET_OUTGOING = 4
+TCP, UDP = 6, 17
+MARKER = "203.0.113.254"
+
+
+@dataclass(frozen=True)
+class Packet:
+    protocol: int  # 6, 17, or another IP protocol number
+    source: str
+    target: str
+    port: int  # of the target; 0 where the protocol has none
+    syn: bool  # the first packet of a TCP connection
+
+    def __str__(self):
+        kind = {TCP: "tcp", UDP: "udp"}.get(self.protocol, str(self.protocol))
+        return f"{kind}{' SYN' if self.syn else ''} {self.source} -> {self.target} port {self.port}"
+
+
+def _parse(frame):
+    kind = struct.unpack_from("!H", frame, 12)[0]
+    if kind == 0x0800:
+        at = 14 + (frame[14] & 15) * 4
+        protocol = frame[23]
+        source, target = frame[26:30], frame[30:34]
+    elif kind == 0x86DD:
+        at = 54
+        protocol = frame[20]
+        source, target = frame[22:38], frame[38:54]
+    else:
+        return None  # ARP and the like: no way to carry a payload to an address
+    port = struct.unpack_from("!H", frame, at + 2)[0] if protocol in (TCP, UDP) else 0
+    syn = protocol == TCP and frame[at + 13] & 0x12 == 0x02
+    return Packet(
+        protocol,
+        str(ipaddress.ip_address(source)),
+        str(ipaddress.ip_address(target)),
+        port,
+        syn,
+    )
+
+
+def _is_chatter(packet):
+    """Multicast that a kernel sends for itself: neighbour and group discovery."""
+    return packet.protocol == 58 and ipaddress.ip_address(packet.target).is_multicast
+
+
+class Sniffer:
+    def __init__(self, netns, interface, edge):
+        self.packets = []
+        self._edge = edge
+        self._numbers = itertools.count(20000)
+        self._sock = netns.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        self._sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
+        self._sock.bind((interface, ETH_P_ALL))
+        self._sock.settimeout(0.2)
+        self._open = True
+        self._seen = threading.Condition()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        while self._open:
+            try:
+                frame, address = self._sock.recvfrom(256)
+            except socket.timeout:
+                continue
+            except OSError:
+                return
+            if address[2] == PACKET_OUTGOING:
+                continue
+            try:
+                packet = _parse(frame)
+            except (IndexError, struct.error):
+                continue
+            if packet and not _is_chatter(packet):
+                with self._seen:
+                    self.packets.append(packet)
+                    self._seen.notify_all()
+
+    def _mark_wire(self, port):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            for processor in os.sched_getaffinity(0):
+                os.sched_setaffinity(0, {processor})
+                sock.sendto(b"marker", (MARKER, port))
+
+    def settle(self):
+        """Returns when everything sent before this call has been seen; the place in the record."""
+        if self.drops():
+            raise AssertionError("the sniffer lost packets: its silence proves nothing")
+        port = next(self._numbers)
+        processors = len(os.sched_getaffinity(0))
+        start = len(self.packets)
+        self._edge.call(self._mark_wire, port)
+        deadline = time.monotonic() + 10
+        with self._seen:
+            while True:
+                markers = [p for p in self.packets[start:] if p.target == MARKER and p.port == port]
+                if len(markers) >= processors:
+                    return len(self.packets)
+                if not self._seen.wait(deadline - time.monotonic()):
+                    raise AssertionError("the sniffer does not see its own marker")
+
+    def since(self, place, **wanted):
+        """Packets after a place, markers left out, that have every wanted attribute."""
+        return [
+            p
+            for p in self.packets[place:]
+            if p.target != MARKER and all(getattr(p, k) == v for k, v in wanted.items())
+        ]
+
+    def drops(self):
+        raw = self._sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)
+        return struct.unpack("II", raw)[1]
+
+    def close(self):
+        self._open = False
+        self._thread.join()
+        self._sock.close()

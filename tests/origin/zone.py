@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""zone.py - every name of the tests' internet, in one table.
+
+SILENT never answers, so that a lookup runs into its deadline; what is not in the table does not exist.
+"""
+A, NS, CNAME, SOA, PTR, MX, TXT, AAAA, SRV, SVCB, HTTPS = 1, 2, 5, 6, 12, 15, 16, 28, 33, 64, 65
+SILENT = object()
+
+NAMESERVER4 = "203.0.113.53"
+NAMESERVER6 = "2001:db8::53"
+IP_ORIGIN4, IP_ORIGIN6 = "203.0.113.40", "2001:db8::40"  # its certificate bears these addresses
+NAME_ORIGIN4 = "203.0.113.41"  # its certificate bears a name only
+
+# priority 1, target ".", alpn=h3, ipv4hint=203.0.113.66, ech=abcd (RFC 9460 section 2.2)
+HTTPS_RDATA = bytes.fromhex("0001" "00" "0001" "0003" "02" "6833" "0004" "0004" "cb007142" "0005" "0004" "61626364")
+
+ZONE = {
+    "api.test": {A: ["203.0.113.10"], AAAA: ["2001:db8::10"]},
+    "v4only.test": {A: ["203.0.113.11"], TXT: [b"\x05hello"]},
+    "v6only.test": {AAAA: ["2001:db8::11"]},
+    "git.test": {A: ["203.0.113.12"]},
+    "bank.test": {A: ["203.0.113.13"]},
+    "other.test": {A: ["203.0.113.14"]},
+    "file.test": {A: ["203.0.113.15"]},
+    "site.test": {A: ["203.0.113.16"], HTTPS: [HTTPS_RDATA]},
+    "wrong.test": {A: ["203.0.113.20"]},
+    "expired.test": {A: ["203.0.113.21"]},
+    "selfsigned.test": {A: ["203.0.113.22"]},
+    "denied.test": {A: ["203.0.113.30"]},
+    "evil.test": {A: ["203.0.113.31"]},
+    "readonly.test": {A: ["203.0.113.17"]},
+    "ok.test": {A: ["203.0.113.32"]},
+    "github.test": {A: ["203.0.113.33"]},
+    "api.github.test": {A: ["203.0.113.34"]},
+    "a.b.github.test": {A: ["203.0.113.35"]},
+    "notgithub.test": {A: ["203.0.113.36"]},
+    "xgithub.test": {A: ["203.0.113.37"]},
+    "github.test.evil.test": {A: ["203.0.113.38"]},
+    "closed.test": {A: ["203.0.113.50"]},
+    "private.test": {A: ["10.0.0.1"]},
+    "mixed.test": {A: ["203.0.113.10", "10.0.0.1"]},
+    "private6.test": {AAAA: ["fd00::1"]},
+    "metadata.test": {A: ["169.254.169.254"]},
+    "mapped.test": {AAAA: ["::ffff:10.0.0.1"]},
+    "loopback.test": {A: ["127.0.0.1"]},
+    "silent.test": SILENT,
+    "alias.test": {CNAME: ["api.test"], A: ["203.0.113.10"]},
+}
+
+# addresses whose certificate is not the good one: by the address that was dialled
+CERTIFICATES = {
+    "203.0.113.20": "wrong",
+    "203.0.113.21": "expired",
+    "203.0.113.22": "selfsigned",
+    IP_ORIGIN4: "ip",
+    IP_ORIGIN6: "ip",
+    NAME_ORIGIN4: "noip",
+}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The world of the system tests. Nothing in it has a way to the machine's own network.
+
+      sandbox (one or more)            edge                       internet
+     +----------------------+        +---------------------+      +------------------------------+
+     | lo only              |        | sallyport-netns     |      | https 443 8443, http 80 8080 |
+     | 192.0.2.1            |        | sallyportd          | veth | 22 5432, on EVERY address:   |
+     | 2001:db8:53::1       |        | 198.51.100.1        +------+ origins on 203.0.113.0/24    |
+     | curl, node, git, ... |        | 2001:db8:ffff::1    |      | and 2001:db8::/64, canaries  |
+     |                      |        | no forwarding       |      | on 169.254.169.254, 10.0.0.1 |
+     +----------+-----------+        +----------+----------+      | and all the rest             |
+                |  sockets made in the sandbox  |                 | name server 203.0.113.53     |
+                +--- served by the daemon ------+                 | sniffer on the veth          |
+                     (descriptors, no wire)                       +------------------------------+
+
+topology.py makes edge and internet, stack.py starts helper and daemon, sandbox.py makes and attaches
+sandboxes and runs programs and sockets in them, client.py speaks raw HTTP over those. Everything is named
+after this process, so runs can go side by side, and the last fixture to end looks for what is left.
+"""
+import os
+import signal
+import sys
+
+import pytest
+
+HERE = os.path.dirname(__file__)
+sys.path[:0] = [path for path in (HERE, os.path.dirname(HERE)) if path not in sys.path]
+
+import documents  # noqa: E402
+import topology  # noqa: E402
+from sandbox import Sandbox, leftovers  # noqa: E402
+from stack import Stack, build_folder  # noqa: E402
+
+
+def pytest_configure(config):
+    """A terminated run cleans up like an interrupted one."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+@pytest.fixture(scope="session")
+def world():
+    assert os.geteuid() == 0, "the system tests make namespaces: run them as root"
+    topology.sweep()
+    world = topology.Topology()
+    try:
+        yield world
+    finally:
+        world.close()
+    assert not leftovers(world), leftovers(world)
+
+
+@pytest.fixture(scope="session")
+def stack(world):
+    for program in ("sallyportd", "sallyport-netns", "sallyportctl"):
+        path = os.path.join(build_folder(), program)
+        assert os.path.exists(path), f"{path} is missing: run make"
+    stack = Stack(world, "main", credentials=[("swap-*", documents.write_credentials(world))])
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture(scope="module")
+def sandbox(stack):
+    """A sandbox under the shared policy that holds the shared credentials' placeholders."""
+    made = Sandbox(stack, documents.POLICY, prefix="swap")
+    try:
+        yield made.attach()
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def attach(stack):
+    """attach(policy, prefix=..., search=...): more sandboxes, gone after the test."""
+    made = []
+
+    def attach(policy=documents.POLICY, on=stack, **options):
+        sandbox = Sandbox(on, policy, **options)
+        made.append(sandbox)
+        return sandbox.attach()
+
+    yield attach
+    for sandbox in reversed(made):
+        sandbox.close()
+
+
+@pytest.fixture
+def another_stack(world):
+    """another_stack(name, ...): a helper and a daemon beside the shared ones, gone after the test."""
+    made = []
+
+    def start(name, **options):
+        stack = Stack(world, name, **options)
+        made.append(stack)
+        return stack.start()
+
+    yield start
+    for stack in reversed(made):
+        stack.stop()
+
+
+@pytest.fixture
+def watch(world):
+    """What left the edge and what the origin got since the test began."""
+    return world.watch()
+
+
+@pytest.fixture
+def origin(world):
+    return world.origin

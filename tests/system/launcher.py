@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""launcher.py - scripts/sallyport as a person starts it, in the edge, and what it leaves on the machine."""
+import os
+import signal
+import subprocess
+
+import topology
+from stack import ROOT, build_folder
+
+LAUNCHER = os.path.join(ROOT, "scripts", "sallyport")
+
+
+def traces():
+    """Paths and mounts on this machine that bear the project's name, the tests' own left out."""
+    found = set()
+    for parent in ("/run", "/tmp", topology.cgroup_mount(), "/run/netns", "/sys/fs/bpf"):
+        if os.path.isdir(parent):
+            found |= {os.path.join(parent, name) for name in os.listdir(parent) if "sallyport" in name}
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        found |= {f"mount {line.split(' ')[1]}" for line in mounts if "sallyport" in line}
+    return {trace for trace in found if topology.PREFIX not in trace}
+
+
+def environment():
+    return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SALLYPORT_BUILD": build_folder(), "LANG": "C.UTF-8"}
+
+
+def command(world, *arguments):
+    return world.edge_command([LAUNCHER, *arguments])
+
+
+def run(world, *arguments, timeout=60, **options):
+    return subprocess.run(
+        command(world, *arguments), capture_output=True, text=True, timeout=timeout, env=environment(),
+        stdin=subprocess.DEVNULL, check=False, **options,
+    )
+
+
+def start(world, *arguments, **options):
+    """In a session of its own, as a terminal gives it: signals can go to the whole group."""
+    return subprocess.Popen(
+        command(world, *arguments), env=environment(), start_new_session=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )
+
+
+def interrupt_group(process, number=signal.SIGINT):
+    os.killpg(process.pid, number)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stack.py - one helper and one daemon in the edge namespace, with a state directory of their own.
+
+Life: start() (helper, then daemon), any number of kill_daemon()/start_daemon(), stop(). stop() insists on
+clean exits and on logs without a sanitizer's report. Several stacks can run side by side.
+"""
+import json
+import os
+import pwd
+import re
+import signal
+import socket
+import subprocess
+
+import http.client
+
+from waiting import until
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+USER = "sallyport"
+FAULTS = re.compile(r"AddressSanitizer|LeakSanitizer|runtime error:|Assertion .* failed")
+
+
+def build_folder():
+    return os.path.realpath(os.environ.get("SALLYPORT_BUILD", os.path.join(ROOT, "build")))
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=10)
+        self._path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Stack:
+    def __init__(self, world, name, credentials=(), workers=2, extra=""):
+        """credentials: [(id pattern, document file)]; extra: more lines of the daemon's configuration."""
+        self.world = world
+        self.build = build_folder()
+        self.state = os.path.join(world.run, name)
+        self.cgroup = os.path.join(world.cgroup, f"stack-{name}")
+        os.mkdir(self.cgroup)
+        self.helper = self.daemon = None
+        self._logs = {}
+        lines = [
+            f"state: {self.state}",
+            f"user: {USER}",
+            f"workers: {workers}",
+            "resolvers: [203.0.113.53]",
+            f"ca: {world.pki.ca}",
+        ]
+        if credentials:
+            lines.append("credentials:")
+            for pattern, file in credentials:
+                lines.append(f"  - {{sandboxes: ['{pattern}'], file: {file}}}")
+        if extra:
+            lines.append(extra)
+        self.config = world.write(f"{name}.yaml", "\n".join(lines) + "\n")
+
+    # ---- processes -----------------------------------------------------------------------------------
+
+    def tool(self, name):
+        return os.path.join(self.build, name)
+
+    def _start(self, name, argv):
+        """In the edge namespace and a cgroup of this run, so that nothing can outlive it."""
+        log = os.path.join(self.world.run, f"{os.path.basename(self.state)}.{name}.log")
+        self._logs[name] = log
+        entering = f"echo $$ > {self.cgroup}/cgroup.procs; exec \"$@\""
+        with open(log, "ab") as output:
+            return subprocess.Popen(
+                ["sh", "-c", entering, "sh", *self.world.edge.command(argv)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def start(self):
+        self.start_helper()
+        self.start_daemon()
+        return self
+
+    def start_helper(self):
+        self.helper = self._start(
+            "helper",
+            [self.tool("sallyport-netns"), "--state", self.state, "serve", "--daemon-user", USER],
+        )
+        path = os.path.join(self.state, "helper.sock")
+        until(lambda: self._alive(self.helper, "helper") and os.path.exists(path), "helper.sock")
+
+    def start_daemon(self):
+        self.daemon = self._start("daemon", [self.tool("sallyportd"), "--config", self.config])
+        until(lambda: self._alive(self.daemon, "daemon") and self._answers(), "the daemon's status")
+
+    def _alive(self, process, name):
+        assert process.poll() is None, f"{name} ended with {process.returncode}: {self.log(name)}"
+        return True
+
+    def _answers(self):
+        try:
+            return self.get("/v1/status")
+        except (OSError, http.client.HTTPException):
+            return None
+
+    def kill_daemon(self, number=signal.SIGKILL):
+        self.daemon.send_signal(number)
+        return self.daemon.wait(20)
+
+    def stop(self):
+        """Daemon and helper go when asked, and leave nothing."""
+        problems = []
+        for name, process in (("daemon", self.daemon), ("helper", self.helper)):
+            if process is None:
+                continue
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                    problems.append(f"{name} did not end on SIGTERM")
+            if process.returncode not in (0, -signal.SIGTERM, -signal.SIGKILL):
+                problems.append(f"{name} ended with {process.returncode}")
+            if FAULTS.search(self.log(name)):
+                problems.append(f"{name} reports a fault: {self.log(name)[-3000:]}")
+        with open("/proc/self/mounts", encoding="utf-8") as mounts:
+            problems += [f"still mounted: {line}" for line in mounts if self.state in line]
+        assert not problems, "; ".join(problems)
+
+    # ---- what they say -------------------------------------------------------------------------------
+
+    def log(self, name):
+        with open(self._logs[name], encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def request(self, method, path):
+        connection = _UnixConnection(os.path.join(self.state, "control.sock"))
+        try:
+            connection.request(method, path)
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+        finally:
+            connection.close()
+
+    def get(self, path):
+        status, body = self.request("GET", path)
+        assert status == 200, f"GET {path}: {status} {body!r}"
+        return json.loads(body)
+
+    def ctl(self, *arguments, **options):
+        return subprocess.run(
+            [self.tool("sallyportctl"), "--state", self.state, *arguments],
+            capture_output=True, text=True, timeout=30, **options,
+        )
+
+    def netns(self, *arguments, **options):
+        return subprocess.run(
+            [self.tool("sallyport-netns"), "--state", self.state, *arguments],
+            capture_output=True, text=True, timeout=30, **options,
+        )
+
+    @property
+    def audit_file(self):
+        return os.path.join(self.state, "audit.jsonl")
+
+    def audit(self, since=0, **wanted):
+        """Events after a place in the file (audit_mark) that have every wanted member."""
+        with open(self.audit_file, "rb") as file:
+            file.seek(since)
+            events = [json.loads(line) for line in file if line.endswith(b"\n")]
+        return [e for e in events if all(e.get(k) == v for k, v in wanted.items())]
+
+    def audit_mark(self):
+        return os.path.getsize(self.audit_file) if os.path.exists(self.audit_file) else 0
+
+    def wait_audit(self, since=0, **wanted):
+        return until(lambda: self.audit(since, **wanted), f"an audit event with {wanted}")
+
+    # ---- what they hold ------------------------------------------------------------------------------
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
+
+    def resident(self):
+        """Bytes."""
+        with open(f"/proc/{self.daemon.pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def sanitized(self):
+        return bool(self.get("/v1/status").get("sanitizer"))
+
+    def maps(self, name):
+        """A pinned map as bpftool prints it, a list of entries."""
+        out = subprocess.run(
+            ["bpftool", "-j", "map", "dump", "pinned", os.path.join(self.state, "bpf", name)],
+            check=True, capture_output=True, text=True,
+        ).stdout
+        return json.loads(out)
+
+    def pins(self):
+        found = []
+        for folder, _, names in os.walk(os.path.join(self.state, "bpf")):
+            found += [os.path.relpath(os.path.join(folder, n), self.state) for n in names]
+        return found
+
+
+def daemon_group():
+    return pwd.getpwnam(USER).pw_gid

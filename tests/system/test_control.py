@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control socket, the command line over it, and who may speak to the helper."""
+import json
+import os
+import socket
+import stat
+import struct
+import subprocess
+
+import pytest
+
+from sandbox import Sandbox
+from documents import POLICY
+
+
+def test_status(stack):
+    status = stack.get("/v1/status")
+    assert status["version"] and status["workers"] == 2
+    assert status["sandboxes"] >= 0
+    assert isinstance(status["degraded"], list)
+
+
+def test_sandboxes_show_policy_and_credentials_without_values(sandbox, stack):
+    listed = stack.get("/v1/sandboxes")
+    ids = [s["id"] for s in (listed["sandboxes"] if isinstance(listed, dict) else listed)]
+    assert sandbox.id in ids
+    one = json.dumps(stack.get(f"/v1/sandboxes/{sandbox.id}"))
+    assert "API_TOKEN" in one and "tests" in one
+    assert sandbox.placeholder("API_TOKEN") not in one
+
+
+@pytest.mark.parametrize(
+    "method,path,status",
+    [("GET", "/v1/sandboxes/nobody", 404), ("GET", "/v1/nothing", 404), ("POST", "/v1/status", 405),
+     ("DELETE", "/v1/sandboxes", 405), ("GET", "/v1/sandboxes/../status", 404)],
+)
+def test_what_is_not_there_is_said_to_be_so(stack, method, path, status):
+    assert stack.request(method, path)[0] == status
+
+
+@pytest.mark.parametrize(
+    "data", [b"nonsense\r\n\r\n", b"GET /v1/status HTTP/1.1\r\n" + b"X: y\r\n" * 5000 + b"\r\n", b"\0" * 100 + b"\r\n\r\n",
+             b"GET /v1/status HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"],
+    ids=["nonsense", "oversized", "NULs", "both lengths"],
+)
+def test_a_bad_request_to_the_control_socket_harms_nobody(stack, data):
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(10)
+        sock.connect(os.path.join(stack.state, "control.sock"))
+        try:
+            sock.sendall(data)
+            answer = sock.recv(4096)
+        except ConnectionError:
+            answer = b""
+    assert answer == b"" or answer.split()[1].startswith(b"4")
+    assert stack.get("/v1/status")
+
+
+def test_modes_of_the_sockets_and_folders(stack):
+    def mode(name):
+        return stat.S_IMODE(os.stat(os.path.join(stack.state, name)).st_mode)
+
+    assert mode("") & 0o007 == 0
+    assert mode("control.sock") == 0o660
+    assert mode("helper.sock") & 0o077 == 0
+    assert mode("sandboxes") == 0o700
+
+
+def test_curl_works_on_the_control_socket(stack):
+    path = os.path.join(stack.state, "control.sock")
+    done = subprocess.run(
+        ["curl", "-sS", "--unix-socket", path, "http://localhost/v1/status"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["version"]
+
+
+def test_sallyportctl(sandbox, stack):
+    status = stack.ctl("status")
+    assert status.returncode == 0 and "version" in status.stdout.lower(), status.stderr
+    assert sandbox.id in stack.ctl("sandboxes").stdout
+    assert stack.ctl("nonsense").returncode != 0
+    gone = subprocess.run(
+        [stack.tool("sallyportctl"), "--state", "/nonexistent", "status"], capture_output=True, text=True, check=False
+    )
+    assert gone.returncode != 0 and "/nonexistent" in gone.stderr
+
+
+def test_a_process_of_the_sandbox_is_refused_before_a_byte_is_read(sandbox, stack):
+    """Reached by a path that a careless mount would give it."""
+    for name, kind in (("control.sock", "SOCK_STREAM"), ("helper.sock", "SOCK_SEQPACKET")):
+        path = os.path.join(stack.state, name)
+        answer = sandbox.python(
+            f"""
+import socket
+s = socket.socket(socket.AF_UNIX, socket.{kind}); s.settimeout(5)
+try:
+    s.connect({path!r}); s.send(b"GET /v1/status HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"); result = s.recv(1000).decode("latin-1")
+except OSError as error:
+    result = ""
+"""
+        )
+        assert answer == "" or "version" not in answer
+        assert "HTTP/1.1 200" not in answer
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 71, 72, 73, 500, 2108, 2200, 60000])
+def test_a_request_of_wrong_size_is_logged_and_dropped(stack, size):
+    before = len(stack.log("helper"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+        sock.settimeout(5)
+        sock.connect(os.path.join(stack.state, "helper.sock"))
+        try:
+            sock.send(struct.pack("II", 999, 1).ljust(size, b"\0")[:size])
+            answer = sock.recv(4096)
+        except ConnectionError:
+            answer = b""
+    assert answer == b"" or struct.unpack_from("i", answer, 8)[0] < 0
+    assert stack.netns("list").returncode == 0, "and the helper lives"
+    if size:
+        assert len(stack.log("helper")) > before
+
+
+def test_list_and_enter(sandbox, stack):
+    assert sandbox.id in stack.netns("list").stdout
+    assert sandbox.run(["sh", "-c", "exit 7"]).returncode == 7
+    inside = sandbox.run(["sh", "-c", "cat /proc/self/cgroup; ip -o link; ip -o addr"], check=True).stdout
+    assert os.path.basename(sandbox.cgroup) in inside
+    assert "192.0.2.1" in inside and "uplink" not in inside
+    nobody = stack.netns("enter", "--id", "nobody", "--", "true")
+    assert nobody.returncode != 0 and "nobody" in nobody.stderr
+
+
+def test_what_enter_takes_away(sandbox):
+    script = """
+import ctypes, errno, json, socket
+found = {}
+for name, family, kind in (("vsock", 40, 1), ("packet", 17, 3), ("netlink audit", 16, 3), ("alg", 38, 5), ("xdp", 44, 3),
+                           ("raw", 2, 3), ("inet", 2, 1), ("inet6", 10, 1), ("unix", 1, 1)):
+    try:
+        socket.socket(family, kind, 9 if name == "netlink audit" else 0).close(); found[name] = 0
+    except OSError as error:
+        found[name] = error.errno
+libc = ctypes.CDLL(None, use_errno=True)
+found["bpf"] = 0 if libc.syscall(321, 0, 0, 0) >= 0 else ctypes.get_errno()
+found["pidfd_getfd"] = 0 if libc.syscall(438, -1, 0, 0) >= 0 else ctypes.get_errno()
+for line in open("/proc/self/status"):
+    if line.startswith(("CapEff", "CapBnd", "NoNewPrivs", "Seccomp:")):
+        key, value = line.split(); found[key.rstrip(":")] = value
+print(json.dumps(found))
+"""
+    found = json.loads(sandbox.run(["/usr/bin/python3", "-c", script], check=True).stdout)
+    assert [found[name] for name in ("inet", "inet6", "unix")] == [0, 0, 0]
+    for name in ("vsock", "packet", "netlink audit", "alg", "xdp", "raw", "bpf"):
+        assert found[name], f"{name} is open: {found}"
+    assert found["pidfd_getfd"] in (1, 38, 13), found
+    assert found["NoNewPrivs"] == "1" and found["Seccomp"] == "2"
+    assert not int(found["CapBnd"], 16) & (1 << 12 | 1 << 13 | 1 << 21), "no NET_ADMIN, NET_RAW, SYS_ADMIN"
+
+
+@pytest.mark.parametrize("what", ["own netns", "attached twice", "root cgroup", "not a netns", "a link besides lo", "bad id"])
+def test_attach_refuses_what_is_not_a_sandbox(sandbox, stack, world, what):
+    box = Sandbox(stack, POLICY)
+    arguments = {"--id": box.id, "--netns": box.netns.path, "--cgroup": box.cgroup, "--policy": box.policy}
+    if what == "own netns":
+        arguments["--netns"] = f"/proc/{stack.helper.pid}/ns/net"
+    elif what == "attached twice":
+        arguments["--netns"] = sandbox.netns.path
+    elif what == "root cgroup":
+        arguments["--cgroup"] = os.path.dirname(world.cgroup)
+    elif what == "not a netns":
+        arguments["--netns"] = "/proc/self/ns/mnt"
+    elif what == "a link besides lo":
+        box.netns.ip(["link add extra type dummy"])
+    elif what == "bad id":
+        arguments["--id"] = "../etc"
+    try:
+        done = stack.netns("attach", *(part for pair in arguments.items() for part in pair))
+        assert done.returncode != 0 and done.stderr.strip(), done.stdout
+        assert len(done.stderr.strip().splitlines()) <= 2, "what is wrong in one line"
+        assert sandbox.curl("https://api.test/", check=True).returncode == 0
+    finally:
+        box.close()

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sallyport run`: a command in a sandbox, with nothing else running before or after."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import documents
+import launcher
+from documents import API_SECRET
+from waiting import until
+
+
+@pytest.fixture(scope="module")
+def papers(world):
+    """Options with a policy that trusts the tests' authority, and credentials."""
+    document = world.write(
+        "run.credentials.yaml",
+        f'credentials:\n  - name: API_TOKEN\n    source: {{value: "{API_SECRET}"}}\n    env: API_TOKEN\n'
+        "    swap:\n      - {hosts: [api.test], in: [bearer]}\n",
+        0o600,
+    )
+    policy = world.write(
+        "run.policy.yaml",
+        f'version: 1\nname: run\ndefault: deny\nupstream:\n  - {{hosts: ["*"], ca: {world.pki.ca}}}\n'
+        "rules:\n  - {name: a, hosts: [api.test, v6only.test], action: allow}\n",
+    )
+    return ["--policy", policy, "--credentials", documents.readable_by_daemon(document)]
+
+
+@pytest.fixture
+def clean():
+    """Whatever the launcher made is gone when the test ends."""
+    before = launcher.traces()
+    yield
+    after = launcher.traces() - before
+    until(lambda: not after & launcher.traces(), f"the removal of {after}", 20)
+
+
+def test_run_runs_the_main_job(world, papers, clean, origin):
+    script = 'curl -sS -H "Authorization: Bearer $API_TOKEN" https://api.test/run; echo; echo "held: $API_TOKEN"'
+    done = launcher.run(world, "run", *papers, "--", "sh", "-c", script)
+    assert done.returncode == 0, done.stderr
+    assert "hello from api.test" in done.stdout and "held: spx_" in done.stdout
+    assert API_SECRET not in done.stdout + done.stderr
+    assert origin.last("/run").value("authorization") == f"Bearer {API_SECRET}"
+
+
+@pytest.mark.parametrize("script,status", [("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -KILL $$", 137)])
+def test_the_exit_status_is_the_commands(world, papers, clean, script, status):
+    assert launcher.run(world, "run", *papers, "--", "sh", "-c", script).returncode == status
+
+
+def test_a_command_that_does_not_exist(world, papers, clean):
+    done = launcher.run(world, "run", *papers, "--", "/nonexistent/command")
+    assert done.returncode in (126, 127) and "/nonexistent/command" in done.stderr
+
+
+def test_standard_streams_are_the_commands(world, papers, clean):
+    done = subprocess.run(
+        launcher.command(world, "run", *papers, "--", "sh", "-c", "cat; echo problem >&2"), input="through\n",
+        capture_output=True, text=True, timeout=60, env=launcher.environment(), check=False,
+    )
+    assert done.stdout == "through\n" and "problem" in done.stderr
+
+
+def test_what_the_command_finds_around_it(world, papers, clean):
+    script = """
+id -u; grep -c . /etc/resolv.conf; ip -o link | wc -l; cat /proc/self/cgroup
+grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status
+echo "NODE=$NODE_EXTRA_CA_CERTS"; test -r "$NODE_EXTRA_CA_CERTS" && echo readable
+ls /run/sallyport* 2>/dev/null
+"""
+    done = launcher.run(world, "run", *papers, "--env", "MINE=yes", "--", "sh", "-c", script + 'echo "MINE=$MINE"')
+    assert done.returncode == 0, done.stderr
+    assert "NoNewPrivs:\t1" in done.stdout and "Seccomp:\t2" in done.stdout
+    assert "readable" in done.stdout and "MINE=yes" in done.stdout
+    assert "control.sock" not in done.stdout and "helper.sock" not in done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[2] == "1", "one link, lo"
+
+
+def test_user(world, papers, clean):
+    done = launcher.run(world, "run", *papers, "--user", "nobody", "--", "sh", "-c", "id -un; curl -sS https://api.test/")
+    assert done.stdout.splitlines()[0] == "nobody" and "hello from api.test" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("clients", ["curl", "wget", "python", "node", "git"])
+def test_trust_is_in_place_for_real_clients(world, papers, clean, clients):
+    script = {
+        "curl": "curl -sS https://api.test/",
+        "wget": "wget -qO- https://api.test/",
+        "python": "/usr/bin/python3 -c \"import urllib.request as u; print(u.urlopen('https://api.test/').read().decode())\"",
+        "node": "node -e \"fetch('https://api.test/').then(async r => console.log(await r.text()))\"",
+        "git": "git ls-remote https://x:y@api.test/r.git && echo hello from api.test",
+    }[clients]
+    done = launcher.run(world, "run", *papers, "--", "sh", "-c", script)
+    assert "hello from api.test" in done.stdout, done.stderr
+
+
+def test_the_default_policy_allows_public_addresses_and_nothing_else(world, clean, watch):
+    script = (
+        "curl -sS http://203.0.113.10/; curl -sS http://api.test/; curl -sS http://169.254.169.254/ || echo refused $?;"
+        "curl -sS http://10.0.0.1/ || echo refused $?"
+    )
+    done = launcher.run(world, "run", "--", "sh", "-c", script)
+    assert done.stdout.count("hello from") == 2, done.stdout + done.stderr
+    assert done.stdout.count("refused 7") == 2
+    assert not watch.packets_to("169.254.169.254", "10.0.0.1")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_group_ends_everything(world, papers, clean, number):
+    process = launcher.start(world, "run", *papers, "--", "sh", "-c", "echo ready; exec sleep 1000")
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    launcher.interrupt_group(process, number)
+    process.wait(20)
+    assert process.returncode != 0
+    until(lambda: not _sleepers(process.pid), "the command to end")
+
+
+def test_killing_the_launcher_kills_the_sandbox(world, papers, clean):
+    process = launcher.start(world, "run", *papers, "--", "sh", "-c", "trap '' HUP INT TERM; echo ready; sleep 1000 & wait; sleep 1000")
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(20)
+    process.stdout.close()
+    until(lambda: not _sleepers(process.pid), "the command to end", 20)
+
+
+def _sleepers(session):
+    """Processes of the launcher's session that still run the command."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                line = file.read().split(b"\0")
+            if line[:2] == [b"sleep", b"1000"] and os.getsid(int(pid)) == session:
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("what", ["policy", "credentials", "missing policy", "unknown option", "no command"])
+def test_bad_papers_are_refused_before_the_command_runs(world, papers, clean, what):
+    options, wanted = {
+        "policy": (["--policy", world.write("bad.policy.yaml", "version: 1\nname: x\ndefalt: deny\n")], "bad.policy.yaml:3:1"),
+        "credentials": ([*papers[:2], "--credentials", documents.readable_by_daemon(world.write("bad.credentials.yaml", "credentials:\n  - nam: x\n"))], "bad.credentials.yaml:2:"),
+        "missing policy": (["--policy", "/nonexistent.yaml"], "/nonexistent.yaml"),
+        "unknown option": (["--nonsense"], "--nonsense"),
+        "no command": ([], "run"),
+    }[what]
+    command = [] if what == "no command" else ["--", "sh", "-c", "echo IT RAN"]
+    start = time.monotonic()
+    done = launcher.run(world, "run", *options, *command)
+    assert done.returncode != 0 and wanted in done.stderr, done.stderr
+    assert "IT RAN" not in done.stdout
+    assert time.monotonic() - start < 10
+
+
+def test_two_runs_at_once(world, papers, clean):
+    processes = [
+        launcher.start(world, "run", *papers, "--", "sh", "-c", "curl -sS https://api.test/; echo done") for _ in range(2)
+    ]
+    for process in processes:
+        out, err = process.communicate(timeout=60)
+        assert "hello from api.test" in out and "done" in out, err
+
+
+def test_up_and_down(world, clean):
+    state = os.path.join(world.run, "up")
+    config = world.write("up.yaml", f"state: {state}\nresolvers: [203.0.113.53]\nca: {world.pki.ca}\n")
+    done = launcher.run(world, "up", "--state", state, "--config", config)
+    try:
+        assert done.returncode == 0, done.stderr
+        for name in ("helper.sock", "control.sock"):
+            assert os.path.exists(os.path.join(state, name)), name
+    finally:
+        done = launcher.run(world, "down", "--state", state)
+    assert done.returncode == 0, done.stderr
+    assert not os.path.exists(os.path.join(state, "helper.sock"))
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        assert state not in mounts.read()

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hunt: a real value is nowhere that the sandbox, a log or a map shows. Each place has a planted control."""
+import base64
+import os
+import subprocess
+import urllib.parse
+
+import pytest
+
+import client
+from documents import SECRETS
+from sandbox import Refused
+
+PLANTED = "planted-5b1d0c9e"  # 16 characters; a process name takes 15 of them
+
+
+def forms(value):
+    """A value as it may lie around."""
+    raw = value.encode()
+    found = {raw, raw.hex().encode(), urllib.parse.quote(value).encode(), value.encode("utf-16-le")}
+    found |= {base64.b64encode(b"x" * pad + raw)[4:-4] for pad in range(3)}
+    return {form for form in found if len(form) > 8}
+
+
+def search(data, values):
+    return [value for value in values if any(form in data for form in forms(value))]
+
+
+def files_under(folder):
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                with open(path, "rb") as file:
+                    yield path, file.read()
+
+
+def memory_of(pid):
+    with open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps:
+        ranges = [line.split()[:2] for line in maps if "[v" not in line]
+    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for span, rights in ranges:
+            if rights.startswith("r"):
+                start, end = (int(part, 16) for part in span.split("-"))
+                memory.seek(start)
+                try:
+                    yield memory.read(end - start)
+                except OSError:
+                    continue
+
+
+def map_bytes(stack, name):
+    return b"".join(
+        bytes(int(byte, 16) for byte in part)
+        for entry in stack.maps(name)
+        for part in (entry["key"], entry["value"] if "value" in entry else [])
+    )
+
+
+@pytest.fixture(scope="module")
+def used(sandbox):
+    """The sandbox after it has used every credential, by several clients, with a program still running."""
+    for name, host in (("API_TOKEN", "api.test"), ("BANK_TOKEN", "bank.test")):
+        token = sandbox.placeholder(name)
+        field = f"Authorization: Bearer {token}"
+        sandbox.curl("-o", f"{sandbox.home}/reply-{host}", "-D", f"{sandbox.home}/head-{host}", "-H", field,
+                     f"https://{host}/hunted", check=True)
+        with client.https(sandbox, host) as connection:
+            assert connection.get("/hunted", host=host, extra=field + "\r\n").status == 200
+    token = sandbox.placeholder("GIT_TOKEN")
+    sandbox.run(["git", "ls-remote", f"https://oauth2:{token}@git.test/r.git"], check=True)
+    sandbox.python(
+        f"""
+import os, ssl, urllib.request
+os.environ["HELD"] = {sandbox.handed()["API_TOKEN"]!r}
+context = ssl.create_default_context(cafile={sandbox.ca!r})
+request = urllib.request.Request("https://api.test/hunted", headers={{"Authorization": "Bearer " + os.environ["HELD"]}})
+kept = urllib.request.urlopen(request, context=context).read()
+"""
+    )
+    return sandbox
+
+
+def test_the_origin_did_get_them(used, origin):
+    """Else there is nothing to hunt for."""
+    received = origin.received()
+    for value in SECRETS:
+        assert search(received, [value]), value
+
+
+def test_files_that_the_sandbox_can_read(used, stack):
+    hits = [(path, search(data, SECRETS)) for path, data in files_under(used.home)]
+    hits += [(path, search(data, SECRETS)) for path, data in files_under(used.handout)]
+    assert hits and not [hit for hit in hits if hit[1]]
+    with open(os.path.join(used.home, "planted"), "w", encoding="ascii") as file:
+        file.write(PLANTED)
+    assert any(search(data, [PLANTED]) for _, data in files_under(used.home)), "the control"
+
+
+def test_environment_and_memory_of_its_processes(used):
+    environment = {"PLANTED": PLANTED}
+    sleeper = used.popen(["sleep", "60"], env=environment, stdin=subprocess.DEVNULL)
+    try:
+        used.python(f"planted = {PLANTED!r} * 3")
+        seen = {"environment": [], "memory": []}
+        for pid in used.processes():
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                seen["environment"] += search(file.read(), (*SECRETS, PLANTED))
+            for piece in memory_of(pid):
+                seen["memory"] += search(piece, (*SECRETS, PLANTED))
+        assert set(seen["environment"]) == {PLANTED}, "the control and nothing else"
+        assert set(seen["memory"]) == {PLANTED}, "the control and nothing else"
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_audit_logs_records_and_status(used, stack):
+    stack.wait_audit(0, kind="request", sandbox=used.id)
+    for path, data in files_under(stack.state):
+        assert not search(data, SECRETS), path
+    for name in ("daemon", "helper"):
+        assert not search(stack.log(name).encode(), SECRETS), f"log of the {name}"
+    for path in ("/v1/status", "/v1/sandboxes", f"/v1/sandboxes/{used.id}"):
+        assert not search(stack.request("GET", path)[1], SECRETS), path
+    with client.https(used) as connection:
+        connection.get(f"/{PLANTED}")
+    stack.wait_audit(0, kind="request", path=f"/{PLANTED}")
+    with open(stack.audit_file, "rb") as file:
+        assert search(file.read(), [PLANTED]), "the control"
+
+
+def test_maps(used, stack):
+    for name in ("refusals", "sandboxes", "verdicts", f"flows/{used.id}"):
+        assert not search(map_bytes(stack, name), SECRETS), name
+    used.python(f"open('/proc/self/comm', 'w').write({PLANTED!r})")
+    with pytest.raises(Refused):
+        used.connect("169.254.169.254", 8097)
+    assert PLANTED[:15].encode() in map_bytes(stack, "refusals"), "the control"
+
+
+def test_command_lines_and_environments_of_ours(used, stack):
+    for process in (stack.daemon, stack.helper):
+        for what in ("cmdline", "environ"):
+            with open(f"/proc/{process.pid}/{what}", "rb") as file:
+                assert not search(file.read(), SECRETS)
+
+
+def test_the_daemon_cannot_be_looked_into_by_its_own_uid(stack):
+    """Not dumpable, no capability, no way to gain one."""
+    with open(f"/proc/{stack.daemon.pid}/status", encoding="ascii") as file:
+        status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+    assert status["Uid"].split()[0] != "0"
+    assert {status[key] for key in ("CapPrm", "CapEff", "CapInh", "CapAmb")} == {"0" * 16}
+    assert status["NoNewPrivs"] == "1"
+    assert status["Seccomp"] == "2"
+    if not stack.sanitized():
+        assert os.stat(f"/proc/{stack.daemon.pid}/mem").st_uid == 0, "an undumpable process belongs to root"
+    for thread in os.listdir(f"/proc/{stack.daemon.pid}/task"):
+        with open(f"/proc/{stack.daemon.pid}/task/{thread}/status", encoding="ascii") as file:
+            text = file.read()
+        assert "Seccomp:\t2" in text, f"thread {thread} has no filter"

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""topology.py - the world around one run: edge, internet, and the servers in it.
+
+     edge                                    internet
+    +--------------------------+            +------------------------------------------------+
+    | helper, daemon           |   veth     | every address of the world is local here:      |
+    | uplink 198.51.100.1/30   +------------+ wire 198.51.100.2/30, 2001:db8:ffff::2          |
+    |        2001:db8:ffff::1  |            | origins 203.0.113.0/24, 2001:db8::/64          |
+    | default route to the     |            | name server 203.0.113.53, 2001:db8::53         |
+    | internet, no forwarding  |            | canaries: all the rest, 169.254.169.254 too    |
+    +--------------------------+            +------------------------------------------------+
+
+The internet has no way out: its default route ends at itself. So whatever leaves the edge arrives there and
+is seen by the sniffer on the wire. Addresses are the documentation ranges; the sandboxes' own are
+192.0.2.1 and 2001:db8:53::1, hence not used here. Sandboxes are made by sandbox.py or by the launcher.
+
+Everything hangs on descriptors and on a folder RUN of this process; close() removes the folder, and
+sweep() those of processes that were killed.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from origin.nameserver import Nameserver
+from origin.netns import Netns
+from origin.pki import Pki
+from origin.server import Origin
+from origin.sniffer import Sniffer, TCP
+from origin import zone
+
+EDGE4, WIRE4 = "198.51.100.1", "198.51.100.2"
+EDGE6, WIRE6 = "2001:db8:ffff::1", "2001:db8:ffff::2"
+EDGE_MAC, WIRE_MAC = "02:00:5e:00:53:01", "02:00:5e:00:53:02"
+PREFIX = "sallyport-test-"  # of folders under /run and of cgroups; the process id follows
+
+
+def cgroup_mount():
+    """Where cgroup v2 is mounted: /sys/fs/cgroup, or .../unified on a hybrid system."""
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        for line in mounts:
+            fields = line.split(" ")
+            if fields[2] == "cgroup2":
+                return fields[1]
+    raise RuntimeError("no cgroup2 mount in /proc/mounts")
+
+
+class Topology:
+    def __init__(self):
+        self.run = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir="/run")
+        os.chmod(self.run, 0o755)
+        self.cgroup = os.path.join(cgroup_mount(), os.path.basename(self.run))
+        os.mkdir(self.cgroup)
+        self.edge, self.internet = Netns("edge"), Netns("internet")
+        self._wire()
+        self.pki = Pki(os.path.join(self.run, "pki"))
+        self.sniffer = Sniffer(self.internet, "wire", self.edge)
+        self.nameserver = Nameserver(self.internet)
+        self.origin = Origin(self.internet, self.pki)
+        self.resolv_conf = self.write("resolv.conf", f"nameserver {zone.NAMESERVER4}\n")
+
+    def _wire(self):
+        self.edge.ip(
+            [
+                "link set lo up",
+                f"link add uplink address {EDGE_MAC} type veth peer name wire address {WIRE_MAC} "
+                f"netns {self.internet.path}",
+            ]
+        )
+        self.internet.ip(
+            [
+                "link set lo up",
+                "link set wire up",
+                f"addr add {WIRE4}/30 dev wire",
+                f"addr add {WIRE6}/64 dev wire nodad",
+                f"neigh replace {EDGE4} lladdr {EDGE_MAC} dev wire nud permanent",
+                f"neigh replace {EDGE6} lladdr {EDGE_MAC} dev wire nud permanent",
+                # all the world is here, but for the way back to the edge
+                f"route add unicast {EDGE4} dev wire table local",
+                f"route add unicast {EDGE6} dev wire table local",
+                "route add local default dev lo table local",
+                "route add local ::/0 dev lo table local",
+            ]
+        )
+        for path in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
+            self.edge.sysctl(path, 0)
+        self.edge.ip(
+            [
+                "link set uplink up",
+                f"addr add {EDGE4}/30 dev uplink",
+                f"addr add {EDGE6}/64 dev uplink nodad",
+                f"neigh replace {WIRE4} lladdr {WIRE_MAC} dev uplink nud permanent",
+                f"neigh replace {WIRE6} lladdr {WIRE_MAC} dev uplink nud permanent",
+                f"route add default via {WIRE4}",
+                f"route add ::/0 via {WIRE6}",
+            ]
+        )
+
+    def write(self, name, text, mode=0o644):
+        path = os.path.join(self.run, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def edge_command(self, argv):
+        """A command in the edge, with the internet's name server in its /etc/resolv.conf."""
+        if not os.path.exists("/etc/resolv.conf"):
+            open("/etc/resolv.conf", "a", encoding="ascii").close()  # something to mount on
+        script = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
+        return self.edge.command(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", self.resolv_conf, *argv]
+        )
+
+    def watch(self):
+        return Watch(self)
+
+    def close(self):
+        self.origin.close()
+        self.nameserver.close()
+        self.sniffer.close()
+        self.edge.close()
+        self.internet.close()
+        remove(self.run, self.cgroup)
+
+
+class Watch:
+    """From here on: what arrived on the wire, at the origin, at the name server?"""
+
+    def __init__(self, world):
+        self._world = world
+        self._packets = world.sniffer.settle()
+        self._origin = world.origin.mark()
+        self._questions = len(world.nameserver.questions)
+
+    def connections(self):
+        """First packets of TCP connections that left the edge, questions to the name server left out."""
+        self._world.sniffer.settle()
+        packets = self._world.sniffer.since(self._packets, protocol=TCP, syn=True)
+        return [p for p in packets if p.port != 53]
+
+    def packets_to(self, *addresses):
+        self._world.sniffer.settle()
+        return [p for p in self._world.sniffer.since(self._packets) if p.target in addresses]
+
+    def questions(self):
+        self._world.sniffer.settle()
+        return self._world.nameserver.questions[self._questions :]
+
+    def fired(self):
+        return bool(self.connections()) or self._world.origin.mark() != self._origin
+
+    def nothing(self, what=""):
+        """No connection was opened, and no byte arrived on one that was open."""
+        opened = [str(p) for p in self.connections()]
+        assert not opened, f"{what}: left the edge: {opened}"
+        before, now = self._origin, self._world.origin.mark()
+        assert now == before, f"{what}: the origin got {now[1] - before[1]} bytes"
+
+
+# ---- what must not stay behind -----------------------------------------------------------------------
+
+
+def _processes(cgroup):
+    try:
+        with open(os.path.join(cgroup, "cgroup.procs"), encoding="ascii") as file:
+            return [int(line) for line in file]
+    except OSError:
+        return []
+
+
+def _kill_cgroup(cgroup):
+    for folder, _, _ in os.walk(cgroup, topdown=False):
+        deadline = time.monotonic() + 10
+        while _processes(folder) and time.monotonic() < deadline:
+            for pid in _processes(folder):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.01)  # the kernel reaps; nothing to wait on
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass
+
+
+def _mounts_under(folder):
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        found = [line.split(" ")[1] for line in mounts]
+    return [point for point in found if point == folder or point.startswith(folder + "/")]
+
+
+def remove(run, cgroup):
+    """Kills what lives in the cgroup, then the mounts, then the folder."""
+    if os.path.isdir(cgroup):
+        _kill_cgroup(cgroup)
+    for point in reversed(_mounts_under(run)):
+        subprocess.run(["umount", "-l", point], check=False, capture_output=True)
+    shutil.rmtree(run, ignore_errors=True)
+
+
+def sweep():
+    """Removes what runs of ours left whose process was killed before it could."""
+    mount = cgroup_mount()
+    for parent in ("/run", mount):
+        for name in os.listdir(parent):
+            if name.startswith(PREFIX):
+                pid = name[len(PREFIX) :].split("-")[0]
+                if not os.path.exists(f"/proc/{pid}"):
+                    remove(os.path.join("/run", name), os.path.join(mount, name))
+
+
+def leftovers(run, cgroup):
+    """What of this run is still there, one line each."""
+    found = [f"mount {point}" for point in _mounts_under(run)]
+    found += [path for path in (run, cgroup) if os.path.exists(path)]
+    found += [f"process {pid}" for pid in _processes(cgroup)]
+    return found

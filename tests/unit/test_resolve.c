@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_resolve.c – lookups against a real server: a thread that answers UDP and TCP on 127.0.0.1,
+ * where the first label of the name says how. The resolver runs on a real loop.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "ring/loop.h"
+#include "upstream/resolve.h"
+
+/* ---- the server */
+
+enum { A = 1, CNAME = 5, AAAA = 28, PACKET = 2048 };
+
+struct server {
+	int udp, tcp, wake[2];
+	struct addr at;
+	pthread_t thread;
+	atomic_uint udp_queries, tcp_queries;
+};
+
+struct answer {
+	uint8_t p[PACKET];
+	size_t n;
+};
+
+static void put(struct answer *a, const void *p, size_t n)
+{
+	memcpy(a->p + a->n, p, n);
+	a->n += n;
+}
+
+/* One record; its owner is a pointer to the question, or the bytes of a name. */
+static void put_record(struct answer *a, const char *owner, size_t owner_n, unsigned type,
+	const void *data, size_t n)
+{
+	const uint8_t middle[] = {0, (uint8_t)type, 0, 1, 0, 0, 0, 30, 0, (uint8_t)n};
+
+	put(a, owner, owner_n);
+	put(a, middle, sizeof(middle));
+	put(a, data, n);
+	a->p[7]++;
+}
+
+#define POINTER "\xc0\x0c", 2
+
+static void put_addresses(
+	struct answer *a, unsigned type, const char *owner, size_t owner_n, unsigned count)
+{
+	for (unsigned i = 1; i <= count; i++) {
+		const uint8_t v4[] = {203, 0, 113, (uint8_t)i};
+		const uint8_t v6[16] = {0x20, 1, 0xd, 0xb8, [15] = (uint8_t)i};
+
+		put_record(a, owner, owner_n, type, type == A ? v4 : v6, type == A ? 4 : 16);
+	}
+}
+
+/* Writes the answer to the query, n = 0 for silence. */
+static void server_answer(const uint8_t *query, size_t n, bool tcp, struct answer *a)
+{
+	char label[64] = {0};
+	size_t end = 12;
+	unsigned type;
+
+	a->n = 0;
+	if (n < 17 || query[12] > 63)
+		return;
+	memcpy(label, query + 13, query[12]);
+	while (end < n && query[end])
+		end += 1 + query[end];
+	type = query[end + 2];
+	put(a, query, end + 5);
+	memcpy(a->p + 2, "\x81\x80\0\1\0\0\0\0\0\0", 10);
+
+#define IS(word) (strcasecmp(label, word) == 0)
+	if (IS("a") && type == A)
+		put_addresses(a, A, POINTER, 2);
+	else if (IS("aaaa") && type == AAAA)
+		put_addresses(a, AAAA, POINTER, 2);
+	else if (IS("both"))
+		put_addresses(a, type, POINTER, 2);
+	else if (IS("many"))
+		put_addresses(a, type, POINTER, 12);
+	else if (IS("cname")) {
+		put_record(a, POINTER, CNAME, "\1x\4test\0", 8);
+		put_record(a, "\1x\4test\0", 8, CNAME, "\1y\4test\0", 8);
+		put_addresses(a, type, "\1y\4test\0", 8, 1);
+	} else if (IS("dangling"))
+		put_record(a, POINTER, CNAME, "\1x\4test\0", 8);
+	else if (IS("nx"))
+		a->p[3] |= 3;
+	else if (IS("half") && type == A)
+		a->p[3] |= 3;
+	else if (IS("servfail"))
+		a->p[3] |= 2;
+	else if (IS("refused"))
+		a->p[3] |= 5;
+	else if (IS("fail6")) {
+		if (type == A)
+			put_addresses(a, A, POINTER, 1);
+		else
+			a->p[3] |= 2;
+	} else if (IS("silent"))
+		a->n = 0;
+	else if (IS("slow6") && type == AAAA)
+		a->n = 0;
+	else if (IS("slow6"))
+		put_addresses(a, A, POINTER, 1);
+	else if (IS("tc") && !tcp)
+		a->p[2] |= 2;
+	else if (IS("tc"))
+		put_addresses(a, type, POINTER, 1);
+	else if (IS("garbage"))
+		memset(a->p + 3, 0xff, a->n - 3);
+	else if (IS("cut")) {
+		put_addresses(a, type, POINTER, 1);
+		a->n -= 3;
+	} else if (IS("loop")) {
+		const char self[] = {(char)0xc0, (char)a->n, 0};
+
+		put_record(a, self, 2, type, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", type == A ? 4 : 16);
+	} else if (IS("odd"))
+		put_record(a, POINTER, type, "\1\2\3", 3);
+#undef IS
+}
+
+static void server_tcp(struct server *s)
+{
+	uint8_t query[PACKET], head[2];
+	struct answer a;
+	int fd = accept(s->tcp, NULL, NULL);
+
+	if (fd < 0)
+		return;
+	/* both queries may come over one connection */
+	while (recv(fd, head, 2, MSG_WAITALL) == 2) {
+		size_t n = (size_t)head[0] << 8 | head[1];
+
+		if (n > sizeof(query) || recv(fd, query, n, MSG_WAITALL) != (ssize_t)n)
+			break;
+		s->tcp_queries++;
+		server_answer(query, n, true, &a);
+		head[0] = (uint8_t)(a.n >> 8);
+		head[1] = (uint8_t)a.n;
+		(void)send(fd, head, 2, MSG_NOSIGNAL | MSG_MORE);
+		(void)send(fd, a.p, a.n, MSG_NOSIGNAL);
+	}
+	(void)close(fd);
+}
+
+static void *server_run(void *arg)
+{
+	struct server *s = arg;
+	struct answer a;
+	uint8_t query[PACKET];
+
+	for (;;) {
+		struct pollfd fds[] = {
+			{s->udp, POLLIN, 0}, {s->tcp, POLLIN, 0}, {s->wake[0], POLLIN, 0}};
+		struct sockaddr_storage from;
+		socklen_t from_n = sizeof(from);
+
+		(void)poll(fds, 3, -1);
+		if (fds[2].revents)
+			return NULL;
+		if (fds[1].revents)
+			server_tcp(s);
+		if (fds[0].revents) {
+			ssize_t n = recvfrom(
+				s->udp, query, sizeof(query), 0, (struct sockaddr *)&from, &from_n);
+
+			s->udp_queries++;
+			server_answer(query, n > 0 ? (size_t)n : 0, false, &a);
+			if (a.n)
+				(void)sendto(s->udp, a.p, a.n, 0, (struct sockaddr *)&from, from_n);
+		}
+	}
+}
+
+static void server_start(struct server *s)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(in);
+
+	s->udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	s->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(s->udp, (struct sockaddr *)&in, sizeof(in)), 0);
+	assert_int_equal(getsockname(s->udp, (struct sockaddr *)&in, &n), 0);
+	assert_int_equal(bind(s->tcp, (struct sockaddr *)&in, sizeof(in)), 0);
+	assert_int_equal(listen(s->tcp, 8), 0);
+	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&in, n, &s->at), 0);
+	assert_int_equal(pipe(s->wake), 0);
+	assert_int_equal(pthread_create(&s->thread, NULL, server_run, s), 0);
+}
+
+static void server_stop(struct server *s)
+{
+	assert_int_equal(write(s->wake[1], "", 1), 1);
+	pthread_join(s->thread, NULL);
+	(void)close(s->udp);
+	(void)close(s->tcp);
+	(void)close(s->wake[0]);
+	(void)close(s->wake[1]);
+}
+
+/* ---- the client */
+
+struct fixture {
+	struct server server;
+	struct loop *loop;
+	struct resolver *resolver;
+	unsigned waiting;
+	bool in_call;
+};
+
+struct outcome {
+	struct fixture *f;
+	unsigned calls, n;
+	int err;
+	uint64_t ms; /* when */
+	struct addr addrs[LIMIT_ADDRESSES];
+};
+
+static void start(struct fixture *f, const struct addr *servers, unsigned n)
+{
+	const struct loop_setup setup = {.entries = 64};
+
+	assert_int_equal(loop_new(&setup, &f->loop), 0);
+	assert_int_equal(loop_enable(f->loop), 0);
+	assert_int_equal(resolve_new(f->loop, servers, n, &f->resolver), 0);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	server_start(&f->server);
+	start(f, &f->server.at, 1);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	resolve_free(f->resolver);
+	loop_free(f->loop);
+	server_stop(&f->server);
+	free(f);
+	return 0;
+}
+
+static void done(void *arg, int err, const struct addr *addrs, unsigned n)
+{
+	struct outcome *o = arg;
+
+	assert_false(o->f->in_call);
+	assert_true(n <= LIMIT_ADDRESSES);
+	assert_int_equal(err == 0, n > 0);
+	o->calls++;
+	o->err = err;
+	o->n = n;
+	o->ms = clock_monotonic_ms();
+	if (n)
+		memcpy(o->addrs, addrs, n * sizeof(*addrs));
+	if (--o->f->waiting == 0)
+		loop_stop(o->f->loop);
+}
+
+static int ask(struct fixture *f, const char *name, struct outcome *o)
+{
+	int r;
+
+	*o = (struct outcome){.f = f};
+	f->in_call = true;
+	r = resolve_lookup(f->resolver, name, done, o);
+	f->in_call = false;
+	if (r == 0)
+		f->waiting++;
+	return r;
+}
+
+static void test_rows(void **state)
+{
+	static const struct {
+		const char *name;
+		int err;
+		unsigned v4, v6;
+	} rows[] = {
+		{"a.test", 0, 2, 0},
+		{"A.TEST.", 0, 2, 0},
+		{"aaaa.test", 0, 0, 2},
+		{"both.test", 0, 2, 2},
+		{"many.test", 0, LIMIT_ADDRESSES, 0},
+		{"cname.test", 0, 1, 1},
+		{"dangling.test", -ENODATA, 0, 0},
+		{"nx.test", -ENOENT, 0, 0},
+		{"half.test", -ENODATA, 0, 0}, /* NXDOMAIN for A alone is not believed */
+		{"empty.test", -ENODATA, 0, 0},
+		{"servfail.test", -EIO, 0, 0},
+		{"refused.test", -EIO, 0, 0},
+		{"fail6.test", 0, 1, 0},
+		{"slow6.test", 0, 1, 0},
+		{"tc.test", 0, 1, 1},
+		{"garbage.test", -1, 0, 0}, /* any failure */
+		{"cut.test", -1, 0, 0},
+		{"loop.test", -1, 0, 0},
+		{"odd.test", -1, 0, 0},
+	};
+	struct fixture *f = *state;
+	struct outcome o[ARRAY_SIZE(rows)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(ask(f, rows[i].name, &o[i]), 0);
+	assert_int_equal(resolve_in_flight(f->resolver), ARRAY_SIZE(rows));
+	assert_int_equal(loop_run(f->loop), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		unsigned v4 = 0;
+
+		for (unsigned k = 0; k < o[i].n; k++) {
+			if (addr_is_v4(&o[i].addrs[k]))
+				assert_int_equal(v4++, k); /* IPv4 first */
+			assert_int_equal(o[i].addrs[k].port, 0);
+			assert_int_equal(o[i].addrs[k].ip[15],
+				addr_is_v4(&o[i].addrs[k]) ? k + 1 : k - v4 + 1);
+		}
+		if (o[i].calls != 1 || v4 != rows[i].v4 || o[i].n - v4 != rows[i].v6 ||
+			(rows[i].err == -1 ? o[i].err >= 0 || o[i].err == -ENOENT
+					   : o[i].err != rows[i].err))
+			fail_msg("%s: %u calls, err %d, %u + %u", rows[i].name, o[i].calls,
+				o[i].err, v4, o[i].n - v4);
+	}
+	assert_true(f->server.tcp_queries >= 2);
+}
+
+/* A answers at once, AAAA never: the addresses come after the grace, not after c-ares gives up on
+ * AAAA. */
+static void test_grace(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t began = clock_monotonic_ms();
+	struct outcome o;
+
+	assert_int_equal(ask(f, "slow6.test", &o), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(o.err, 0);
+	assert_true(o.ms - began < 600);
+	assert_int_equal(resolve_in_flight(f->resolver), 1); /* AAAA goes on */
+}
+
+/* A server that says nothing is asked twice, 700 ms and then twice that. */
+static void test_silent(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t began = clock_monotonic_ms();
+	struct outcome o;
+
+	assert_int_equal(ask(f, "silent.test", &o), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(o.err, -ETIMEDOUT);
+	assert_true(o.ms - began >= TIME_DNS_TRY && o.ms - began < TIME_DNS);
+	assert_int_equal(f->server.udp_queries, 4);
+	assert_int_equal(resolve_in_flight(f->resolver), 0);
+}
+
+/* Servers that never answer, so many that only the deadline of the whole ends it. */
+static void test_deadline(void **state)
+{
+	struct fixture *f = *state;
+	struct addr servers[RESOLVE_SERVERS];
+	uint64_t began;
+	struct outcome o;
+
+	resolve_free(f->resolver);
+	for (unsigned i = 0; i < RESOLVE_SERVERS; i++)
+		servers[i] = f->server.at;
+	assert_int_equal(resolve_new(f->loop, servers, RESOLVE_SERVERS, &f->resolver), 0);
+	began = clock_monotonic_ms();
+	assert_int_equal(ask(f, "silent.test", &o), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(o.err, -ETIMEDOUT);
+	assert_in_range(o.ms - began, TIME_DNS - 10, TIME_DNS + 1000);
+	assert_int_equal(resolve_in_flight(f->resolver), 1);
+}
+
+/* The first server's port is closed: the second answers. */
+static void test_second_server(void **state)
+{
+	struct fixture *f = *state;
+	struct addr servers[2] = {f->server.at, f->server.at};
+	struct outcome o;
+
+	servers[0].port = 9; /* nobody there */
+	resolve_free(f->resolver);
+	assert_int_equal(resolve_new(f->loop, servers, 2, &f->resolver), 0);
+	assert_int_equal(ask(f, "a.test", &o), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(o.err, 0);
+	assert_int_equal(o.n, 2);
+}
+
+static void test_no_server(void **state)
+{
+	struct fixture *f = *state;
+	struct outcome o;
+
+	resolve_free(f->resolver);
+	assert_int_equal(resolve_new(f->loop, NULL, 0, &f->resolver), 0);
+	assert_int_equal(ask(f, "a.test", &o), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(o.err, -EIO);
+	assert_int_equal(resolve_in_flight(f->resolver), 0);
+}
+
+static void test_names(void **state)
+{
+	static const char *const bad[] = {"", ".", "a..test", ".a", "a..", "a b.test", "a\\.b",
+		"a\\046b", "a/b", "\xc3\xa9.test",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.test"};
+	struct fixture *f = *state;
+	char name[LIMIT_NAME + 2];
+	static struct outcome o; /* told by teardown */
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(ask(f, bad[i], &o), -EINVAL);
+	memset(name, 'a', sizeof(name));
+	for (size_t i = 1; i < sizeof(name); i += 2)
+		name[i] = '.';
+	name[LIMIT_NAME + 1] = 0; /* 254 characters, the last a dot: 253 without it */
+	assert_int_equal(ask(f, name, &o), 0);
+	name[LIMIT_NAME] = 'a';
+	assert_int_equal(ask(f, name, &o), -EINVAL);
+}
+
+/* LIMIT_LOOKUPS at once, the next is turned away; all end when the resolver goes. */
+static void test_limit_and_free(void **state)
+{
+	static struct outcome o[LIMIT_LOOKUPS + 1];
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < LIMIT_LOOKUPS; i++)
+		assert_int_equal(ask(f, "silent.test", &o[i]), 0);
+	assert_int_equal(ask(f, "silent.test", &o[LIMIT_LOOKUPS]), -EAGAIN);
+	resolve_free(f->resolver);
+	f->resolver = NULL;
+	for (unsigned i = 0; i < LIMIT_LOOKUPS; i++) {
+		assert_int_equal(o[i].calls, 1);
+		assert_int_equal(o[i].err, -ECANCELED);
+	}
+	assert_int_equal(o[LIMIT_LOOKUPS].calls, 0);
+}
+
+struct chain {
+	struct outcome first, second;
+};
+
+/* A resolve_done that starts a lookup. */
+static void chain_first(void *arg, int err, const struct addr *addrs, unsigned n)
+{
+	struct chain *c = arg;
+	struct fixture *f = c->first.f;
+
+	assert_int_equal(err, 0);
+	assert_int_equal(ask(f, "both.test", &c->second), 0);
+	done(&c->first, err, addrs, n);
+}
+
+static void test_chain(void **state)
+{
+	struct fixture *f = *state;
+	struct chain c = {.first.f = f};
+
+	assert_int_equal(resolve_lookup(f->resolver, "a.test", chain_first, &c), 0);
+	f->waiting++;
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(c.first.n, 2);
+	assert_int_equal(c.second.n, 4);
+	assert_int_equal(resolve_in_flight(f->resolver), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_rows),
+		TEST(test_grace),
+		TEST(test_silent),
+		TEST(test_deadline),
+		TEST(test_second_server),
+		TEST(test_no_server),
+		TEST(test_names),
+		TEST(test_limit_and_free),
+		TEST(test_chain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* listener.h – from an accepted descriptor to who connected and where to. */
+#ifndef SALLYPORT_CAPTURE_LISTENER_H
+#define SALLYPORT_CAPTURE_LISTENER_H
+
+#include <stdbool.h>
+
+#include "bpf/capture.h"
+#include "model/addr.h"
+
+struct captured {
+	struct addr asked; /* the destination that the program asked for */
+	struct addr peer;  /* the program's own end */
+	bool attributed;
+	struct capture_client client; /* if attributed */
+};
+
+/*
+ * Reads both ends of the socket and the flow record. 0; -ELOOP when the program connected to a listener of ours itself
+ * (a loopback destination: nothing asked for can be one); -errno when the socket is gone already.
+ * #syscalls: getsockname getpeername
+ */
+int listener_captured(int fd, int flow_map, struct captured *ret);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* refusals.c – see refusals.h. libbpf's ring_buffer does the reading; its epoll descriptor is watched like any other. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "bpf/capture.h"
+#include "capture/refusals.h"
+#include "ring/loop.h"
+
+struct refusals {
+	struct loop *loop;
+	int map;
+	struct ring_buffer *ring;
+	struct watch watch;
+	void (*each)(void *arg, const struct capture_refusal *r);
+	void *arg;
+};
+
+static int refusals_sample(void *ctx, void *data, size_t size)
+{
+	struct refusals *r = ctx;
+
+	if (size >= sizeof(struct capture_refusal))
+		r->each(r->arg, data);
+	return 0;
+}
+
+static void refusals_ready(struct watch *w, uint32_t revents)
+{
+	struct refusals *r = w->arg;
+
+	(void)revents;
+	(void)ring_buffer__consume(r->ring); /* only the callback's failure could be told, and it has none */
+}
+
+int refusals_new(struct loop *loop, int map, void (*each)(void *arg, const struct capture_refusal *r), void *arg,
+	struct refusals **ret)
+{
+	struct refusals *r = calloc(1, sizeof(*r));
+	int e;
+
+	if (!r) {
+		(void)close(map);
+		return -ENOMEM;
+	}
+	*r = (struct refusals){.loop = loop, .map = map, .each = each, .arg = arg};
+	r->watch.ready = refusals_ready;
+	r->watch.arg = r;
+	r->ring = ring_buffer__new(map, refusals_sample, r, NULL);
+	e = r->ring ? watch_start(loop, &r->watch, ring_buffer__epoll_fd(r->ring), POLLIN) : -errno;
+	if (e < 0) {
+		refusals_free(r);
+		return e;
+	}
+	*ret = r;
+	return 0;
+}
+
+void refusals_free(struct refusals *r)
+{
+	if (!r)
+		return;
+	watch_stop(r->loop, &r->watch);
+	ring_buffer__free(r->ring);
+	(void)close(r->map);
+	free(r);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * link.h – the daemon's end of link.sock (netns-helper/proto.h): what the helper offers and withdraws. Connects, and connects
+ * again when the helper comes back. On the control thread.
+ */
+#ifndef SALLYPORT_CONTROL_LINK_H
+#define SALLYPORT_CONTROL_LINK_H
+
+#include <stddef.h>
+
+#include "netns-helper/proto.h"
+
+struct link;
+struct loop;
+
+enum { LINK_RETRY = 250 /* milliseconds between attempts to connect */ };
+
+struct link_events {
+	/* The helper is there. events_map is its refusal ring buffer and changes owner. */
+	void (*hello)(void *arg, int events_map);
+	/* The descriptors, in the order of proto.h, change owner. To be answered by link_active(). */
+	void (*offer)(void *arg, const struct proto_offer *offer, const int *fds, size_t nfds);
+	/* To be answered by link_gone() when nothing of the sandbox is left. */
+	void (*withdraw)(void *arg, const char *id);
+	/* The helper is gone. Attempts to connect have begun. */
+	void (*lost)(void *arg);
+};
+
+/* Tries to connect at once and goes on trying. 0 or -errno. The path is borrowed. */
+int link_new(struct loop *loop, const char *path, const struct link_events *events, void *arg, struct link **ret);
+void link_free(struct link *l);
+
+/* Sends; the text of a failed send goes to the log, since then the link is lost anyway. */
+void link_active(struct link *l, const struct proto_active *active);
+void link_gone(struct link *l, const char *id);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* h1_write.c – see h1_write.h. Every line is checked, then gathered from pieces in one reservation.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "http/fields.h"
+#include "http/h1_write.h"
+
+static int h1_write_pieces(struct buf *out, const struct slice *pieces, size_t count)
+{
+	size_t total = 0;
+	uint8_t *to;
+
+	for (size_t i = 0; i < count; i++) {
+		if (pieces[i].n > buf_room(out) - total)
+			return -ENOBUFS;
+		total += pieces[i].n;
+	}
+	to = buf_reserve(out, total);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (pieces[i].n)
+			memcpy(to, pieces[i].p, pieces[i].n);
+		to += pieces[i].n;
+	}
+	buf_commit(out, total);
+	return 0;
+}
+
+int h1_write_request_line(struct buf *out, struct slice method, struct slice target)
+{
+	bool bare = target.n && target.p[0] == '?';
+	const struct slice pieces[] = {
+		method,
+		bare ? SLICE(" /") : SLICE(" "),
+		target,
+		SLICE(" HTTP/1.1\r\n"),
+	};
+
+	if (!fields_token(method) || target.n == 0)
+		return -EINVAL;
+	for (size_t i = 0; i < target.n; i++)
+		if (target.p[i] < 0x21 || target.p[i] > 0x7e)
+			return -EINVAL;
+	return h1_write_pieces(out, pieces, ARRAY_SIZE(pieces));
+}
+
+int h1_write_status_line(struct buf *out, unsigned status, struct slice reason, unsigned minor)
+{
+	char start[sizeof("HTTP/1.1 200 ")];
+	struct slice pieces[] = {
+		{(const uint8_t *)start, sizeof(start) - 1}, reason, SLICE("\r\n")};
+
+	if (status < 100 || status > 999 || minor > 1 || !fields_value(reason))
+		return -EINVAL;
+	(void)snprintf(start, sizeof(start), "HTTP/1.%u %u ", minor & 1, status % 1000);
+	return h1_write_pieces(out, pieces, ARRAY_SIZE(pieces));
+}
+
+int h1_write_field(struct buf *out, struct slice name, struct slice value)
+{
+	const struct slice pieces[] = {name, SLICE(": "), value, SLICE("\r\n")};
+
+	if (!fields_token(name) || !fields_value(value))
+		return -EINVAL;
+	return h1_write_pieces(out, pieces, ARRAY_SIZE(pieces));
+}
+
+int h1_write_number_field(struct buf *out, struct slice name, uint64_t number)
+{
+	char digits[21];
+	int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+
+	return h1_write_field(out, name, slice_of(digits, (size_t)n));
+}
+
+int h1_write_head_end(struct buf *out)
+{
+	return h1_write_pieces(out, &SLICE("\r\n"), 1);
+}
+
+size_t h1_write_chunk_head(uint8_t ret[H1_CHUNK_HEAD_MAX], size_t n)
+{
+	char text[H1_CHUNK_HEAD_MAX];
+	int used = snprintf(text, sizeof(text), "%zx\r\n", n);
+
+	memcpy(ret, text, (size_t)used);
+	return (size_t)used;
+}

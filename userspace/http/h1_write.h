@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * h1_write.h – writes HTTP/1.x heads and chunk framing into a buf.
+ *
+ * Each function appends all of its line or nothing. 0, -EINVAL when something in it is not what its
+ * place allows (CR, LF, NUL, a space in a target, …: the last line against splitting), -ENOBUFS
+ * when the buffer's maximum would be passed, -ENOMEM.
+ */
+#ifndef SALLYPORT_H1_WRITE_H
+#define SALLYPORT_H1_WRITE_H
+
+#include "base/slice.h"
+
+struct buf;
+
+enum { H1_CHUNK_HEAD_MAX = 20 };
+
+#define H1_CHUNK_TAIL SLICE("\r\n") /* after the data of each chunk */
+#define H1_LAST_CHUNK SLICE("0\r\n\r\n") /* ends a chunked body, no trailers */
+
+/*
+ * "METHOD target HTTP/1.1". A target that begins with '?' gets a '/' before it (RFC 9112
+ * section 3.2.1).
+ */
+int h1_write_request_line(struct buf *out, struct slice method, struct slice target);
+/* "HTTP/1.minor status reason"; status 100 to 999, minor 0 or 1, reason may be empty. */
+int h1_write_status_line(struct buf *out, unsigned status, struct slice reason, unsigned minor);
+int h1_write_field(struct buf *out, struct slice name, struct slice value);
+int h1_write_number_field(struct buf *out, struct slice name, uint64_t number);
+/* The empty line. */
+int h1_write_head_end(struct buf *out);
+
+/*
+ * The size line of a chunk of n bytes, n > 0 (a chunk of none would end the body). Returns its
+ * length.
+ */
+size_t h1_write_chunk_head(uint8_t ret[H1_CHUNK_HEAD_MAX], size_t n);
+
+#endif

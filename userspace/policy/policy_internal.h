@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy_internal.h – what a policy is made of. Only for files in this folder. */
+#ifndef SALLYPORT_POLICY_POLICY_INTERNAL_H
+#define SALLYPORT_POLICY_POLICY_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "policy/lists.h"
+#include "policy/policy.h"
+
+struct policy_rule {
+	const char *name;
+	struct host_pattern *hosts;
+	unsigned nhosts;
+	struct lists_ports *ports;
+	unsigned nports;
+	const char **methods; /* nmethods 0 = any */
+	unsigned nmethods;
+	bool allow;
+	bool alert; /* deny: alert */
+	const struct conf_node *at;
+};
+
+struct policy_private {
+	struct addr net;
+	uint8_t prefix; /* of 128 */
+	struct lists_ports *ports;
+	unsigned nports;
+	struct host_pattern *hosts; /* nhosts 0 = literals and exact names */
+	unsigned nhosts;
+	bool metadata;
+	const struct conf_node *at;
+};
+
+struct policy_upstream {
+	struct host_pattern *hosts;
+	unsigned nhosts;
+	const char *ca;
+};
+
+struct policy {
+	atomic_uint refs;
+	struct conf_doc *doc; /* texts are borrowed from it */
+	uint8_t digest[POLICY_DIGEST];
+	const char *name;
+	bool default_allow;
+	bool default_tls_given;
+	uint64_t connections;
+
+	struct policy_rule *rules;
+	unsigned nrules;
+	struct policy_private *privates;
+	unsigned nprivates;
+	struct policy_upstream *upstreams;
+	unsigned nupstreams;
+};
+
+/* load.c: fills p from p->doc. 0, -EBADMSG with the fault set, -ENOMEM. */
+int policy_fill(struct policy *p, struct fault *fault);
+
+/*
+ * check.c: a rule that one earlier rule covers fully. With the same action it is told to `warn` (may be NULL); with
+ * another it is -EBADMSG with the fault set.
+ */
+int policy_shadows(const struct policy *p, struct fault *fault, void (*warn)(void *arg, const char *text), void *arg);
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * connection.c – one captured connection from accept to reap.
+ *
+ * Owns: the client leg, its exchange, one timer. Moves only forward, but for HEAD ⇄ EXCHANGE:
+ *
+ *	NEW ──▶ HANDSHAKE ──▶ HEAD ⇄ EXCHANGE ──▶ DRAIN ──▶ DEAD
+ *	 └────────────────────▶┘ (plain HTTP)      (any state may go to DEAD)
+ *	 └─▶ DNS (port 53)
+ *
+ * Each state has a deadline; there is no timer that lets anything through. A refusal that has no HTTP to be told by ends
+ * the connection by RST, at once. DRAIN reads on for TIME_LINGER after our last byte, so that the refusal of an upload
+ * is not destroyed by the reset that unread bytes cause (RFC 9112 section 9.6).
+ *
+ * Freed only in connection_reap(), when it is DEAD. The leg outlives it while the kernel holds its buffers.
+ * Not here: what may leave (decide.c), what travels (exchange.c), sockets (leg.c).
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/event.h"
+#include "base/cleanup.h"
+#include "policy/policy.h"
+#include "proxy/connection.h"
+#include "proxy/decide.h"
+#include "proxy/exchange.h"
+#include "proxy/leg.h"
+#include "proxy/names.h"
+#include "proxy/record.h"
+#include "proxy/sandbox.h"
+#include "proxy/worker.h"
+#include "tls/engine.h"
+#include "tls/leaves.h"
+#include "tls/server.h"
+
+#define TO(state) (1u << CONNECTION_##state)
+static const uint16_t connection_next[] = {
+	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(DNS) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_HANDSHAKE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_HEAD] = TO(EXCHANGE) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_EXCHANGE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_DNS] = TO(DRAIN) | TO(DEAD),
+	[CONNECTION_DRAIN] = TO(DEAD),
+	[CONNECTION_DEAD] = 0,
+};
+static_assert(ARRAY_SIZE(connection_next) == CONNECTION_STATES, "successors of every state");
+
+/* How long a state may last; 0 = its owner sets the time. */
+static const uint32_t connection_time[] = {
+	[CONNECTION_NEW] = TIME_SNIFF,
+	[CONNECTION_HANDSHAKE] = TIME_HANDSHAKE,
+	[CONNECTION_HEAD] = TIME_IDLE,
+	[CONNECTION_EXCHANGE] = 0,
+	[CONNECTION_DNS] = TIME_IDLE,
+	[CONNECTION_DRAIN] = TIME_BODY, /* TIME_LINGER once all is sent */
+	[CONNECTION_DEAD] = 0,
+};
+static_assert(ARRAY_SIZE(connection_time) == CONNECTION_STATES, "a time for every state");
+
+void connection_deadline(struct connection *c, uint64_t ms)
+{
+	timer_start(c->seat->worker->loop, &c->timer, ms);
+}
+
+static void connection_to(struct connection *c, enum connection_state state)
+{
+	assert(connection_next[c->state] & 1u << state);
+	c->state = state;
+	timer_stop(c->seat->worker->loop, &c->timer);
+	if (connection_time[state])
+		connection_deadline(c, connection_time[state]);
+	if (state == CONNECTION_DEAD) {
+		c->next_dead = c->seat->worker->dead;
+		c->seat->worker->dead = c;
+	}
+}
+
+/* The first refusal is the one on record. */
+static void connection_note(struct connection *c, enum category category, const char *rule, const char *reason)
+{
+	if (c->category != CATEGORY_NONE)
+		return;
+	c->category = category;
+	c->rule = rule;
+	c->reason = reason;
+}
+
+void connection_break(struct connection *c)
+{
+	if (c->state == CONNECTION_DEAD)
+		return;
+	c->reset = true;
+	connection_to(c, CONNECTION_DEAD);
+}
+
+/* Refused where no HTTP can tell it. */
+static void connection_refuse(struct connection *c, enum category category, const char *reason)
+{
+	connection_note(c, category, "built-in", reason);
+	sandbox_count(&c->seat->sandbox->denied, 1);
+	connection_break(c);
+}
+
+void connection_finish(struct connection *c)
+{
+	leg_shut(c->leg);
+	connection_to(c, CONNECTION_DRAIN);
+}
+
+static void connection_expired(struct timer *t)
+{
+	struct connection *c = container_of(t, struct connection, timer);
+
+	switch (c->state) {
+	case CONNECTION_NEW:
+		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "silence");
+		return;
+	case CONNECTION_HEAD:
+		if (c->head_begun)
+			exchange_refuse_head(c, "the head did not arrive in time");
+		else
+			connection_finish(c);
+		return;
+	case CONNECTION_EXCHANGE:
+		exchange_expired(c->exchange);
+		return;
+	case CONNECTION_DRAIN:
+		connection_to(c, CONNECTION_DEAD);
+		return;
+	default:
+		connection_break(c);
+	}
+}
+
+static void connection_progress(struct leg *l)
+{
+	connection_step(l->owner);
+}
+
+/* ---- NEW: what is it? */
+
+static void connection_begin(struct connection *c)
+{
+	struct captured *who = &c->who;
+	int r = listener_captured(c->leg->fd, c->seat->sandbox->at.flow_map, who);
+
+	if (r == -ELOOP) {
+		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "connected to our own listener");
+	} else if (r < 0) {
+		connection_break(c);
+	} else if (who->asked.port == NAMES_PORT) {
+		c->protocols |= AUDIT_PROTOCOL_DNS;
+		connection_to(c, CONNECTION_DNS);
+	}
+}
+
+void connection_accept(struct seat *seat, int fd)
+{
+	struct worker *w = seat->worker;
+	struct connection *c;
+	uint64_t limit = policy_limit_connections(seat->sandbox->policy);
+
+	if (limit && atomic_load_explicit(&seat->sandbox->open, memory_order_relaxed) >= limit) {
+		record_limit(seat, "connections");
+		(void)close(fd);
+		return;
+	}
+	c = slab_take(&w->connections);
+	if (!c) {
+		record_limit(seat, "connections of all sandboxes");
+		(void)close(fd);
+		return;
+	}
+	c->seat = seat;
+	c->began = loop_now(w->loop);
+	c->protocols = AUDIT_PROTOCOL_TCP;
+	c->timer.fire = connection_expired;
+	c->leg = leg_open(w, fd, c, connection_progress);
+	if (!c->leg) {
+		slab_give(&w->connections, c);
+		(void)close(fd);
+		return;
+	}
+	seat->connections++;
+	sandbox_count(&seat->sandbox->connections, 1);
+	sandbox_count(&seat->sandbox->open, 1);
+	connection_deadline(c, connection_time[CONNECTION_NEW]);
+	connection_begin(c);
+}
+
+/* ---- the TLS session with the sandbox's program */
+
+static struct leaf *connection_choose(void *arg, struct slice sni)
+{
+	struct connection *c = arg;
+	struct sandbox *sb = c->seat->sandbox;
+	struct leaf *leaf;
+
+	(void)sni; /* judged already, from the same bytes, in connection_hello() */
+	if (leaves_get(c->seat->worker->leaves, sb->ca, sb->serial, slice_of(c->host.text, c->host.n),
+		    c->host.is_ip ? &c->host.ip : NULL, time(NULL), &leaf) < 0)
+		return NULL;
+	return leaf;
+}
+
+/* Sends one alert in the clear and ends. */
+static void connection_alert(struct connection *c, enum tls_alert alert, enum category category, const char *rule,
+	const char *reason)
+{
+	connection_note(c, category, rule, reason);
+	sandbox_count(&c->seat->sandbox->denied, 1);
+	if (tls_engine_refuse(&c->leg->tx, alert) < 0) {
+		connection_break(c);
+		return;
+	}
+	connection_finish(c);
+}
+
+static void connection_hello(struct connection *c)
+{
+	struct verdict verdict;
+	struct tls_engine *tls;
+	struct hello hello;
+	int r = sniff_client_hello(leg_readable(c->leg), &hello);
+
+	if (r == 0)
+		return;
+	if (r < 0) {
+		connection_alert(c, TLS_ALERT_DECODE_ERROR, CATEGORY_BAD_REQUEST, "built-in", "malformed ClientHello");
+		return;
+	}
+	if (!hello.has_sni) {
+		host_of_addr(&c->who.asked, &c->host);
+	} else if (host_canon(slice_of(hello.sni, hello.sni_n), &c->host) < 0) {
+		connection_alert(c, TLS_ALERT_UNRECOGNIZED_NAME, CATEGORY_BAD_REQUEST, "built-in", "malformed SNI");
+		return;
+	}
+	verdict = decide_connection(c->seat->sandbox->policy, &c->host, c->who.asked.port);
+	if (!verdict.allow && verdict.alert) {
+		connection_alert(c, TLS_ALERT_ACCESS_DENIED, verdict.category, verdict.rule, NULL);
+		return;
+	}
+	if (tls_server_engine(c->seat->worker->tls_server, &c->leg->rx, &c->leg->tx, connection_choose, c, &tls) < 0) {
+		connection_break(c);
+		return;
+	}
+	leg_secure(c->leg, tls);
+	c->tls = true;
+	c->protocols |= AUDIT_PROTOCOL_TLS;
+	connection_to(c, CONNECTION_HANDSHAKE);
+}
+
+static void connection_sniff(struct connection *c)
+{
+	struct slice first = leg_readable(c->leg);
+	enum sniff_kind kind;
+
+	if (first.n == 0 || sniff(first, &kind) == 0) {
+		if (leg_over(c->leg) || c->leg->eof)
+			connection_to(c, CONNECTION_DEAD);
+		return;
+	}
+	switch (kind) {
+	case SNIFF_TLS:
+		connection_hello(c);
+		return;
+	case SNIFF_HTTP1:
+		c->protocols |= AUDIT_PROTOCOL_HTTP1;
+		connection_to(c, CONNECTION_HEAD);
+		return;
+	case SNIFF_H2_PREFACE:
+		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "h2 by prior knowledge");
+		return;
+	case SNIFF_SSLV2:
+		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "SSLv2 hello");
+		return;
+	case SNIFF_OTHER:
+		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "neither TLS nor HTTP");
+		return;
+	}
+}
+
+static void connection_shake(struct connection *c)
+{
+	int r = leg_handshake(c->leg);
+
+	if (r > 0) {
+		c->protocols |= AUDIT_PROTOCOL_HTTP1;
+		connection_to(c, CONNECTION_HEAD);
+	} else if (r < 0) {
+		if (!c->reason)
+			c->reason = tls_engine_reason(c->leg->tls);
+		connection_finish(c);
+	} else if (c->leg->broken || c->leg->eof) {
+		connection_to(c, CONNECTION_DEAD);
+	}
+}
+
+/* ---- HTTP */
+
+static void connection_head(struct connection *c)
+{
+	struct slice in = leg_readable(c->leg);
+
+	if (in.n && !c->head_begun) {
+		c->head_begun = true;
+		connection_deadline(c, TIME_REQUEST_HEAD);
+	}
+	if (in.n)
+		exchange_begin(c);
+	if (c->state == CONNECTION_HEAD && leg_over(c->leg))
+		connection_finish(c);
+	else if (c->state == CONNECTION_HEAD && (c->leg->ended || c->leg->broken))
+		connection_break(c); /* the end came within a head */
+}
+
+void connection_exchange(struct connection *c, struct exchange *x)
+{
+	c->exchange = x;
+	c->requests++;
+	connection_to(c, CONNECTION_EXCHANGE);
+}
+
+void connection_exchanged(struct connection *c, bool keep)
+{
+	c->exchange = NULL;
+	c->scan = 0;
+	c->head_begun = false;
+	if (keep && !c->seat->leaving)
+		connection_to(c, CONNECTION_HEAD);
+	else
+		connection_finish(c);
+}
+
+/* Reads and drops, until the peer closes or the time is up. */
+static void connection_drop(struct connection *c)
+{
+	struct slice in = leg_readable(c->leg);
+
+	if (in.n)
+		leg_consume(c->leg, in.n);
+	if (!leg_drained(c->leg))
+		return;
+	if (c->leg->eof || c->leg->broken || c->leg->ended) {
+		connection_to(c, CONNECTION_DEAD);
+	} else if (!c->lingering) {
+		c->lingering = true;
+		connection_deadline(c, TIME_LINGER);
+	}
+}
+
+void connection_step(struct connection *c)
+{
+	enum connection_state before;
+
+	do {
+		before = c->state;
+		switch (c->state) {
+		case CONNECTION_NEW:
+			connection_sniff(c);
+			break;
+		case CONNECTION_HANDSHAKE:
+			connection_shake(c);
+			break;
+		case CONNECTION_HEAD:
+			connection_head(c);
+			break;
+		case CONNECTION_EXCHANGE:
+			exchange_step(c->exchange);
+			break;
+		case CONNECTION_DNS:
+			names_stream_step(c);
+			break;
+		case CONNECTION_DRAIN:
+			connection_drop(c);
+			break;
+		default:
+			return;
+		}
+	} while (c->state != before);
+	leg_flush(c->leg);
+}
+
+/* ---- the end */
+
+void connection_abort(struct connection *c)
+{
+	if (c->state != CONNECTION_DEAD)
+		connection_break(c);
+}
+
+void connection_reap(struct worker *w)
+{
+	while (w->dead) {
+		struct connection *c = w->dead;
+		struct seat *seat = c->seat;
+
+		w->dead = c->next_dead;
+		if (c->exchange)
+			exchange_abort(TAKE_PTR(c->exchange));
+		if (c->query)
+			names_stream_forget(c);
+		record_connection(c);
+		leg_close(TAKE_PTR(c->leg), c->reset);
+		slab_give(&w->connections, c);
+		seat->connections--;
+		sandbox_count(&seat->sandbox->open, -1);
+		worker_seat_check(seat);
+	}
+}

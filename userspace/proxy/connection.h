@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* connection.h – one captured connection from accept to reap. See connection.c for its life. */
+#ifndef SALLYPORT_PROXY_CONNECTION_H
+#define SALLYPORT_PROXY_CONNECTION_H
+
+#include "capture/listener.h"
+#include "model/verdict.h"
+#include "policy/hosts.h"
+#include "ring/loop.h"
+#include "tls/sniff.h"
+
+struct exchange;
+struct leg;
+struct names_query;
+struct seat;
+struct worker;
+
+enum connection_state {
+	CONNECTION_NEW,	      /* accepted, nothing known of its bytes */
+	CONNECTION_HANDSHAKE, /* TLS with the sandbox's program */
+	CONNECTION_HEAD,      /* waiting for a request head */
+	CONNECTION_EXCHANGE,  /* one request and its response */
+	CONNECTION_DNS,	      /* questions over TCP */
+	CONNECTION_DRAIN,     /* our last byte is on its way; what still comes is read and dropped */
+	CONNECTION_DEAD,      /* nothing more happens; reaped at the end of the batch */
+	CONNECTION_STATES
+};
+
+struct connection {
+	struct seat *seat;
+	struct connection *next_dead;
+	enum connection_state state;
+	struct leg *leg;
+	struct exchange *exchange; /* in CONNECTION_EXCHANGE */
+	struct timer timer;	   /* the deadline of the state */
+	struct captured who;
+	uint64_t began; /* loop_now() */
+	bool tls;
+	bool reset;	  /* end by RST */
+	bool lingering;	  /* DRAIN: all is sent */
+	bool head_begun;  /* bytes of the next head have come: its deadline runs */
+	struct host host; /* of the TLS session, or of the last judged request; text empty before */
+	size_t scan;	  /* h1_request_parse()'s */
+	unsigned requests;
+	struct names_query *query; /* CONNECTION_DNS: the question that is being resolved */
+
+	/* the record: the first refusal, or the last decision */
+	uint8_t protocols;
+	enum category category;
+	const char *rule;   /* borrowed from the policy or constant */
+	const char *reason; /* constant, NULL = none */
+};
+
+/* From an accept; takes the descriptor over. */
+void connection_accept(struct seat *seat, int fd);
+/* The seat is leaving: ends at once. */
+void connection_abort(struct connection *c);
+/* Frees what is dead. Called behind each batch. */
+void connection_reap(struct worker *w);
+
+/* ---- for the exchange */
+/* Looks at what there is to do, until nothing moves. */
+void connection_step(struct connection *c);
+/* A head has come: this exchange is the connection's until connection_exchanged(). */
+void connection_exchange(struct connection *c, struct exchange *x);
+/* The exchange is over and freed; keep = another request may follow, otherwise our end is shut and drained. */
+void connection_exchanged(struct connection *c, bool keep);
+/* Our last byte is written: sends it, announces the end, drains. */
+void connection_finish(struct connection *c);
+/* Ends without telling more: the response broke off. */
+void connection_break(struct connection *c);
+/* Moves the deadline of the state. */
+void connection_deadline(struct connection *c, uint64_t ms);
+
+#endif

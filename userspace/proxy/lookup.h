@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lookup.h – a worker asks the control thread for the addresses of a name. The answer comes back to the worker's thread,
+ * exactly once, unless the asker has cancelled.
+ */
+#ifndef SALLYPORT_PROXY_LOOKUP_H
+#define SALLYPORT_PROXY_LOOKUP_H
+
+#include "base/limits.h"
+#include "model/addr.h"
+#include "ring/loop.h"
+
+struct seat;
+struct worker;
+
+typedef void (*lookup_done)(void *arg, int err, const struct addr *addrs, unsigned n);
+
+struct lookup {
+	struct mail mail;
+	struct seat *seat;
+	lookup_done done; /* NULL: cancelled */
+	void *arg;
+	int err; /* as resolve_done has it; -EAGAIN also for the sandbox's share of lookups */
+	unsigned n;
+	struct addr addrs[LIMIT_ADDRESSES];
+	char name[LIMIT_NAME + 1];
+};
+
+/* NULL when the sandbox has LIMIT_LOOKUPS_SANDBOX in flight. done is never called from inside. */
+struct lookup *lookup_start(struct seat *seat, const char *name, lookup_done done, void *arg);
+/* done will not be called. */
+void lookup_cancel(struct lookup *l);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * origin.c – see origin.h.
+ *
+ * Owns: the lookup, the socket until a leg has it, the leg, one timer. One resolution a dial; every candidate is judged
+ * by the policy before the first is dialled, and one that it refuses refuses the dial: a name that answers with both
+ * kinds of address is being rebound or is none of the sandbox's business. The judged address is the one dialled.
+ * Candidates are tried in order; TIME_CONNECT bounds them together.
+ *
+ * An origin is given back to its slab only when no connect is in flight (the kernel reads origin->dial).
+ */
+#include <errno.h>
+#include <liburing.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "policy/policy.h"
+#include "proxy/leg.h"
+#include "proxy/lookup.h"
+#include "proxy/origin.h"
+#include "proxy/sandbox.h"
+#include "proxy/worker.h"
+#include "tls/client.h"
+#include "tls/engine.h"
+
+static void origin_dial(struct origin *o);
+
+static union ring_ref origin_ref(const struct origin *o)
+{
+	return (union ring_ref){.op = WORKER_OP_CONNECT, .gen = slab_generation(o), .slot = slab_slot(o)};
+}
+
+static void origin_cancel(struct origin *o)
+{
+	struct io_uring_sqe *sqe = loop_sqe(o->seat->worker->loop, (union ring_ref){.op = LOOP_OP_NONE});
+
+	sqe->opcode = IORING_OP_ASYNC_CANCEL;
+	sqe->fd = -1;
+	sqe->addr = origin_ref(o).u64;
+}
+
+/* Frees unless the kernel still reads the address; then origin_connected() does. */
+static void origin_release(struct origin *o)
+{
+	struct worker *w = o->seat->worker;
+	struct seat *seat = o->seat;
+
+	o->state = ORIGIN_DEAD;
+	pool_remove(&w->pool, &o->item);
+	timer_stop(w->loop, &o->timer);
+	if (o->lookup)
+		lookup_cancel(TAKE_PTR(o->lookup));
+	if (o->leg)
+		leg_close(TAKE_PTR(o->leg), false);
+	if (o->dialling) {
+		origin_cancel(o); /* the completion of the connect frees */
+		return;
+	}
+	if (o->fd >= 0)
+		(void)close(TAKE_FD(o->fd));
+	slab_give(&w->origins, o);
+	seat->origins--;
+	worker_seat_check(seat);
+}
+
+static void origin_fail(struct origin *o, enum category why, const char *detail)
+{
+	const struct origin_events *events = o->events;
+	void *user = o->user;
+
+	origin_release(o);
+	events->ready(user, why, detail);
+}
+
+static void origin_ready(struct origin *o)
+{
+	o->state = ORIGIN_READY;
+	timer_stop(o->seat->worker->loop, &o->timer);
+	o->events->ready(o->user, CATEGORY_NONE, "");
+}
+
+static void origin_shake(struct origin *o)
+{
+	int r = leg_handshake(o->leg);
+
+	if (r < 0) {
+		/* the reason is a constant of the engine's module: it outlives the engine */
+		const char *reason = tls_engine_reason(o->leg->tls);
+
+		origin_fail(o, CATEGORY_UPSTREAM_TLS, reason);
+	} else if (r > 0) {
+		origin_ready(o);
+	} else if (o->leg->broken) {
+		origin_fail(o, CATEGORY_UPSTREAM_TLS, "connection closed during the handshake");
+	}
+}
+
+static void origin_progress(struct leg *l)
+{
+	struct origin *o = l->owner;
+
+	switch (o->state) {
+	case ORIGIN_HANDSHAKE:
+		origin_shake(o);
+		return;
+	case ORIGIN_READY:
+		o->events->progress(o->user);
+		return;
+	case ORIGIN_IDLE:
+		/* an idle upstream that says anything, or goes, is of no use any more */
+		if (leg_readable(l).n || l->ended || l->broken)
+			origin_release(o);
+		return;
+	default:
+		return;
+	}
+}
+
+static void origin_expired(struct timer *t)
+{
+	struct origin *o = container_of(t, struct origin, timer);
+
+	switch (o->state) {
+	case ORIGIN_RESOLVE:
+		origin_fail(o, CATEGORY_DNS_TIMEOUT, "no answer in time");
+		return;
+	case ORIGIN_DIAL:
+		origin_fail(o, CATEGORY_UPSTREAM_TIMEOUT, "connect timed out");
+		return;
+	case ORIGIN_HANDSHAKE:
+		origin_fail(o, CATEGORY_UPSTREAM_TIMEOUT, "TLS handshake timed out");
+		return;
+	default: /* idle for long enough */
+		origin_release(o);
+	}
+}
+
+/* ---- dialling */
+
+static void origin_secure(struct origin *o)
+{
+	const char *ca = policy_upstream_ca(o->seat->sandbox->policy, &o->host);
+	struct tls_client *client = worker_tls_client(o->seat, ca);
+	struct tls_engine *tls;
+
+	if (!client || tls_client_engine(client, &o->leg->rx, &o->leg->tx, slice_of(o->host.text, o->host.n),
+			       o->host.is_ip ? &o->host.ip : NULL, &tls) < 0) {
+		origin_fail(o, CATEGORY_UPSTREAM_TLS, "no TLS context");
+		return;
+	}
+	leg_secure(o->leg, tls);
+	o->state = ORIGIN_HANDSHAKE;
+	timer_start(o->seat->worker->loop, &o->timer, TIME_HANDSHAKE);
+	origin_shake(o);
+}
+
+void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags)
+{
+	struct worker *w = worker;
+	struct origin *o = slab_find(&w->origins, ref.slot, ref.gen);
+
+	(void)flags;
+	if (!o)
+		return;
+	o->dialling = false;
+	if (o->state == ORIGIN_DEAD) {
+		origin_release(o);
+		return;
+	}
+	if (res < 0) {
+		(void)close(TAKE_FD(o->fd));
+		o->last_error = res;
+		origin_dial(o);
+		return;
+	}
+	o->leg = leg_open(w, o->fd, o, origin_progress);
+	if (!o->leg) {
+		origin_fail(o, CATEGORY_LIMIT, "too many connections");
+		return;
+	}
+	o->fd = -1;
+	if (o->item.key.tls)
+		origin_secure(o);
+	else
+		origin_ready(o);
+}
+
+static void origin_dial(struct origin *o)
+{
+	struct worker *w = o->seat->worker;
+
+	while (o->next < o->ncandidates) {
+		const struct addr *to = &o->candidates[o->next++];
+		int fd = dial_socket(to);
+
+		if (fd < 0) {
+			o->last_error = fd;
+			continue;
+		}
+		o->fd = fd;
+		o->dialling = true;
+		dial_start(&o->dial, w->loop, origin_ref(o), fd, to);
+		return;
+	}
+	origin_fail(o, CATEGORY_UPSTREAM_CONNECT, strerrordesc_np(-o->last_error));
+}
+
+/* The dialler's check: every candidate, before any is used. */
+static void origin_judge(struct origin *o)
+{
+	for (unsigned i = 0; i < o->ncandidates; i++) {
+		enum category why;
+
+		o->candidates[i].port = o->item.key.port;
+		why = policy_address(o->seat->sandbox->policy, &o->host, &o->candidates[i]);
+		if (why != CATEGORY_NONE) {
+			origin_fail(o, why, "the name resolves to an address that is refused");
+			return;
+		}
+	}
+	o->state = ORIGIN_DIAL;
+	timer_start(o->seat->worker->loop, &o->timer, TIME_CONNECT);
+	origin_dial(o);
+}
+
+static void origin_resolved(void *arg, int err, const struct addr *addrs, unsigned n)
+{
+	struct origin *o = arg;
+
+	o->lookup = NULL;
+	if (err == -ETIMEDOUT) {
+		origin_fail(o, CATEGORY_DNS_TIMEOUT, "no answer in time");
+	} else if (err == -EAGAIN) {
+		origin_fail(o, CATEGORY_LIMIT, "too many lookups");
+	} else if (err < 0 || n == 0) {
+		origin_fail(o, CATEGORY_DNS_FAILURE, err == -ENOENT ? "no such name" : "no usable answer");
+	} else {
+		memcpy(o->candidates, addrs, n * sizeof(*addrs));
+		o->ncandidates = n;
+		origin_judge(o);
+	}
+}
+
+/* A literal needs no lookup; it goes through the same judgement, and as late. */
+static void origin_literal(struct timer *t)
+{
+	struct origin *o = container_of(t, struct origin, timer);
+
+	o->timer.fire = origin_expired;
+	o->candidates[0] = o->host.ip;
+	o->ncandidates = 1;
+	origin_judge(o);
+}
+
+static bool origin_begin(struct origin *o)
+{
+	struct worker *w = o->seat->worker;
+
+	o->state = ORIGIN_RESOLVE;
+	if (o->host.is_ip) {
+		o->timer.fire = origin_literal;
+		timer_start(w->loop, &o->timer, 0);
+		return true;
+	}
+	o->lookup = lookup_start(o->seat, o->host.text, origin_resolved, o);
+	timer_start(w->loop, &o->timer, TIME_DNS + 1000); /* the resolver's own deadline comes first */
+	return o->lookup != NULL;
+}
+
+/* ---- getting and putting back */
+
+static void origin_key(struct seat *seat, const struct origin_want *want, struct pool_key *ret)
+{
+	const char *ca = policy_upstream_ca(seat->sandbox->policy, want->host);
+
+	memset(ret, 0, sizeof(*ret));
+	ret->seat = seat;
+	ret->trust = sandbox_trust(seat->sandbox, ca);
+	ret->credentials = want->credentials;
+	ret->port = want->port;
+	ret->tls = want->tls;
+	memcpy(ret->host, want->host->text, want->host->n);
+}
+
+struct origin *origin_get(struct seat *seat, const struct origin_want *want, const struct origin_events *events,
+	void *user)
+{
+	struct worker *w = seat->worker;
+	struct pool_item *item;
+	struct pool_key key;
+	struct origin *o;
+
+	origin_key(seat, want, &key);
+	item = want->fresh ? NULL : pool_take(&w->pool, &key);
+	if (item) {
+		o = container_of(item, struct origin, item);
+		o->events = events;
+		o->user = user;
+		o->reused = true;
+		o->state = ORIGIN_READY;
+		timer_stop(w->loop, &o->timer);
+		return o;
+	}
+	o = slab_take(&w->origins);
+	if (!o)
+		return NULL;
+	o->item.key = key;
+	o->seat = seat;
+	seat->origins++;
+	o->host = *want->host;
+	o->events = events;
+	o->user = user;
+	o->fd = -1;
+	o->timer.fire = origin_expired;
+	if (origin_begin(o))
+		return o;
+	origin_release(o);
+	return NULL;
+}
+
+void origin_put(struct origin *o, bool keep)
+{
+	struct worker *w = o->seat->worker;
+	struct pool_item *out;
+
+	if (!keep || o->state != ORIGIN_READY || o->seat->leaving || o->leg->broken || o->leg->ended ||
+		leg_readable(o->leg).n) {
+		origin_release(o);
+		return;
+	}
+	o->state = ORIGIN_IDLE;
+	o->events = NULL;
+	o->user = NULL;
+	timer_start(w->loop, &o->timer, TIME_POOL_IDLE);
+	out = pool_put(&w->pool, &o->item);
+	if (out)
+		origin_release(container_of(out, struct origin, item));
+}
+
+void origin_forget(struct seat *seat)
+{
+	struct pool_item *item;
+
+	while ((item = pool_take_seat(&seat->worker->pool, seat)))
+		origin_release(container_of(item, struct origin, item));
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record.c – see record.h. */
+#include <string.h>
+
+#include "proxy/connection.h"
+#include "proxy/exchange.h"
+#include "proxy/leg.h"
+#include "proxy/record.h"
+#include "proxy/sandbox.h"
+#include "proxy/worker.h"
+
+void record_client(struct audit_client *to, const struct capture_client *from)
+{
+	*to = (struct audit_client){
+		.attributed = true,
+		.pid = from->pid,
+		.tgid = from->tgid,
+		.uid = from->uid,
+		.start_ns = from->start_ns,
+		.cgroup = from->cgroup,
+		.exe_ino = from->exe_ino,
+		.exe_dev = from->exe_dev,
+	};
+	memcpy(to->comm, from->comm, sizeof(to->comm));
+}
+
+static void record_start(struct audit_event *e, enum audit_kind kind, const struct connection *c)
+{
+	e->kind = kind;
+	clock_wall_text(e->time);
+	audit_text(e->sandbox, sizeof(e->sandbox), slice_str(c->seat->sandbox->at.id));
+	if (c->who.attributed)
+		record_client(&e->client, &c->who.client);
+	e->asked = c->who.asked;
+	e->protocols = c->protocols;
+}
+
+void record_connection(const struct connection *c)
+{
+	struct audit_event e = {0};
+
+	record_start(&e, AUDIT_CONNECTION, c);
+	audit_text(e.host, sizeof(e.host), slice_of(c->host.text, c->host.n));
+	e.decision = c->category == CATEGORY_NONE ? AUDIT_ALLOW : AUDIT_DENY;
+	e.category = c->category;
+	if (c->rule)
+		audit_text(e.rule, sizeof(e.rule), slice_str(c->rule));
+	if (c->reason)
+		audit_text(e.reason, sizeof(e.reason), slice_str(c->reason));
+	e.bytes_up = c->leg->bytes_in;
+	e.bytes_down = c->leg->bytes_out;
+	e.duration_ms = loop_now(c->seat->worker->loop) - c->began;
+	journal_write(&c->seat->worker->journal, &e, false);
+}
+
+void record_request_start(struct exchange *x)
+{
+	record_start(&x->event, AUDIT_REQUEST, x->c);
+	audit_text(x->event.host, sizeof(x->event.host), slice_of(x->host.text, x->host.n));
+}
+
+void record_request(struct exchange *x)
+{
+	struct worker *w = x->c->seat->worker;
+
+	x->event.bytes_up = x->c->leg->bytes_in - x->up_before;
+	x->event.bytes_down = x->c->leg->bytes_out - x->down_before;
+	x->event.duration_ms = loop_now(w->loop) - x->began;
+	journal_write(&w->journal, &x->event, x->reserved);
+	x->reserved = false;
+}
+
+void record_limit(struct seat *seat, const char *what)
+{
+	struct audit_event e = {.kind = AUDIT_NOTICE, .category = CATEGORY_LIMIT, .decision = AUDIT_DENY};
+
+	clock_wall_text(e.time);
+	audit_text(e.sandbox, sizeof(e.sandbox), slice_str(seat->sandbox->at.id));
+	audit_text(e.reason, sizeof(e.reason), slice_str(what));
+	sandbox_count(&seat->sandbox->denied, 1);
+	journal_write(&seat->worker->journal, &e, false);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record.h – the audit events of the data path: filled here, handed over by the worker's journal. */
+#ifndef SALLYPORT_PROXY_RECORD_H
+#define SALLYPORT_PROXY_RECORD_H
+
+#include "audit/event.h"
+
+struct capture_client;
+struct connection;
+struct exchange;
+struct seat;
+
+/* Who, by the kernel's record. */
+void record_client(struct audit_client *to, const struct capture_client *from);
+
+/* The connection is over. Loopback housekeeping that never said anything is recorded like everything else. */
+void record_connection(const struct connection *c);
+
+/* The request's event, filled as far as it is known when the head has been judged; record_request() completes it. */
+void record_request_start(struct exchange *x);
+void record_request(struct exchange *x);
+
+/* Something was refused before there was a connection: "limit". */
+void record_limit(struct seat *seat, const char *what);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry.c – see registry.h. Everything runs in the control thread.
+ *
+ * offer → sandbox_new → seated at the workers → ACTIVE to the helper, which then lets traffic in;
+ * withdraw → workers leave → files removed → GONE to the helper.
+ *
+ * When the helper comes back it offers again what it still has. A sandbox that we have already keeps its connections and is
+ * just confirmed; one that is not offered within REGISTRY_GRACE is gone with the old helper and is dropped.
+ * When the helper is away and the state directory as well, this instance is over.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/audit.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "bpf/capture.h"
+#include "capture/refusals.h"
+#include "conf/daemon_conf.h"
+#include "control/link.h"
+#include "cred/credset.h"
+#include "policy/policy.h"
+#include "proxy/record.h"
+#include "proxy/registry_internal.h"
+#include "proxy/sandbox.h"
+#include "proxy/shared.h"
+
+enum { REGISTRY_GRACE = 3000 /* milliseconds for a new helper to offer what it has */ };
+
+static struct sandbox *registry_find(const struct registry *r, const char *id)
+{
+	for (struct sandbox *s = r->first; s; s = s->next)
+		if (strcmp(s->at.id, id) == 0)
+			return s;
+	return NULL;
+}
+
+static void registry_unlink(struct registry *r, const struct sandbox *s)
+{
+	for (struct sandbox **at = &r->first; *at; at = &(*at)->next)
+		if (*at == s) {
+			*at = s->next;
+			r->count--;
+			return;
+		}
+}
+
+/* ---- offers */
+
+static void registry_refuse(struct registry *r, const char *id, int error, const char *text)
+{
+	struct proto_active a = {.head = {.op = PROTO_ACTIVE, .version = PROTO_VERSION}, .error = error};
+
+	(void)snprintf(a.id, sizeof(a.id), "%s", id);
+	(void)snprintf(a.text, sizeof(a.text), "%s", text);
+	link_active(r->link, &a);
+}
+
+static void registry_confirm(struct registry *r, const struct sandbox *s)
+{
+	struct proto_active a = {.head = {.op = PROTO_ACTIVE, .version = PROTO_VERSION}};
+	struct policy_opening openings[PROTO_OPENINGS];
+	unsigned n = policy_openings(s->policy, openings, PROTO_OPENINGS);
+
+	if (n > PROTO_OPENINGS) {
+		registry_refuse(r, s->at.id, -E2BIG, "the policy's private: has more entries than the kernel's table holds");
+		return;
+	}
+	(void)snprintf(a.id, sizeof(a.id), "%s", s->at.id);
+	memcpy(a.digest, policy_digest(s->policy), sizeof(a.digest));
+	a.nopenings = n;
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(a.openings[i].ip, openings[i].ip, sizeof(a.openings[i].ip));
+		a.openings[i].prefix = openings[i].prefix;
+		a.openings[i].metadata = openings[i].metadata;
+		a.openings[i].port_lo = openings[i].port_lo;
+		a.openings[i].port_hi = openings[i].port_hi;
+	}
+	link_active(r->link, &a);
+}
+
+/* The credentials of all entries whose patterns name the sandbox. 0 and *ret (NULL: none), or -errno. */
+static int registry_credentials(struct registry *r, const char *id, struct fault *fault, struct credset **ret)
+{
+	struct credset *parts[CREDSET_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < r->conf->ncredentials && n < CREDSET_MAX; i++)
+		if (daemon_conf_covers(&r->conf->credentials[i], id))
+			parts[n++] = r->credentials[i];
+	*ret = NULL;
+	return n ? credset_merge(parts, n, fault, ret) : 0;
+}
+
+static int registry_read(int fd, struct buf *ret)
+{
+	struct stat st;
+	uint8_t *to;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size < 0 || st.st_size > LIMIT_DOCUMENT)
+		return -EFBIG;
+	to = buf_reserve(ret, (size_t)st.st_size + 1);
+	if (!to)
+		return -ENOMEM;
+	if (pread(fd, to, (size_t)st.st_size, 0) != st.st_size)
+		return -EIO;
+	buf_commit(ret, (size_t)st.st_size);
+	return 0;
+}
+
+static void registry_fill_offer(struct sandbox_offer *to, const struct proto_offer *from, const int *fds)
+{
+	*to = (struct sandbox_offer){.netns = from->netns,
+		.cgroup = from->cgroup,
+		.nslots = from->nslots,
+		.has_v6 = from->has_v6,
+		.flow_map = fds[1],
+		.udp4 = fds[2],
+		.udp6 = from->has_v6 ? fds[3] : -1};
+	fds += from->has_v6 ? 4 : 3;
+	memcpy(to->id, from->id, sizeof(to->id));
+	memcpy(to->tcp4, fds, from->nslots * sizeof(int));
+	if (from->has_v6)
+		memcpy(to->tcp6, fds + from->nslots, from->nslots * sizeof(int));
+	for (unsigned i = 0; i < PROTO_SEARCH && from->search[i][0]; i++)
+		memcpy(to->search[to->nsearch++], from->search[i], sizeof(to->search[0]));
+}
+
+/* The workers have left. */
+static void registry_gone(struct sandbox *s)
+{
+	struct registry *r = s->gone_arg;
+
+	sandbox_forget(s, r->conf->state);
+	log_info("sandbox %s is detached", s->at.id);
+	if (!s->stale)
+		link_gone(r->link, s->at.id);
+	sandbox_free(s);
+}
+
+static int registry_add(struct registry *r, const struct proto_offer *offer, const int *fds, struct fault *fault)
+{
+	struct sandbox_home home = {.state = r->conf->state, .shared = r->shared};
+	struct sandbox_offer at;
+	struct sandbox *s;
+	struct buf policy;
+	int e;
+
+	buf_init(&policy, LIMIT_DOCUMENT + 1);
+	registry_fill_offer(&at, offer, fds);
+	e = registry_credentials(r, offer->id, fault, &home.credentials);
+	e = e ? e : registry_read(fds[0], &policy);
+	e = e ? e : sandbox_new(&home, &at, buf_slice(&policy), fault, &s);
+	buf_done(&policy);
+	credset_unref(home.credentials);
+	if (e < 0)
+		return fault_set(fault, e, "%s", strerrordesc_np(-e));
+	(void)close(fds[0]); /* the document is read */
+	s->gone = registry_gone;
+	s->gone_arg = r;
+	s->next = r->first;
+	r->first = s;
+	r->count++;
+	sandbox_seat(s);
+	registry_confirm(r, s);
+	log_info("sandbox %s is attached, policy %s", s->at.id, policy_name(s->policy));
+	return 0;
+}
+
+static void registry_offer(void *arg, const struct proto_offer *offer, const int *fds, size_t nfds)
+{
+	struct registry *r = arg;
+	struct sandbox *s = registry_find(r, offer->id);
+	struct fault fault = {0};
+	int e = 0;
+
+	if (s && s->at.netns == offer->netns && s->stale) {
+		s->stale = false; /* the same one, from a helper that came back; its sockets are the ones we have */
+		registry_confirm(r, s);
+	} else if (s) {
+		e = -EEXIST;
+		(void)fault_set(&fault, e, "a sandbox of that id is attached");
+	} else {
+		e = registry_add(r, offer, fds, &fault);
+		if (e == 0)
+			return;
+	}
+	if (e < 0) {
+		log_warn("sandbox %s is refused: %s", offer->id, fault.text);
+		registry_refuse(r, offer->id, e, fault.text);
+	}
+	for (size_t i = 0; i < nfds; i++)
+		(void)close(fds[i]);
+}
+
+static void registry_withdraw(void *arg, const char *id)
+{
+	struct registry *r = arg;
+	struct sandbox *s = registry_find(r, id);
+
+	if (!s) {
+		link_gone(r->link, id);
+		return;
+	}
+	registry_unlink(r, s);
+	sandbox_unseat(s);
+}
+
+static void registry_refused(void *arg, const struct capture_refusal *refusal);
+
+static void registry_hello(void *arg, int events_map)
+{
+	struct registry *r = arg;
+	int e;
+
+	refusals_free(TAKE_PTR(r->refusals));
+	e = refusals_new(r->shared->control, events_map, registry_refused, r, &r->refusals);
+	if (e < 0)
+		(void)log_errno(e, "kernel refusals cannot be read: they are in the maps, not in the audit");
+	timer_start(r->shared->control, &r->grace, REGISTRY_GRACE);
+	log_info("the helper is connected");
+}
+
+static void registry_lost(void *arg)
+{
+	struct registry *r = arg;
+
+	for (struct sandbox *s = r->first; s; s = s->next)
+		s->stale = true;
+	timer_stop(r->shared->control, &r->grace);
+	if (access(r->conf->state, F_OK) < 0) {
+		log_info("the helper and the state directory are gone: ending");
+		loop_stop(r->shared->control);
+		return;
+	}
+	log_warn("the helper is gone; waiting for it to come back");
+}
+
+/* What the helper that came back did not offer again is gone. */
+static void registry_grace(struct timer *t)
+{
+	struct registry *r = container_of(t, struct registry, grace);
+	struct sandbox *s = r->first;
+
+	while (s) {
+		struct sandbox *next = s->next;
+
+		if (s->stale) {
+			registry_unlink(r, s);
+			sandbox_unseat(s);
+		}
+		s = next;
+	}
+}
+
+static const struct link_events registry_events = {
+	.hello = registry_hello,
+	.offer = registry_offer,
+	.withdraw = registry_withdraw,
+	.lost = registry_lost,
+};
+
+/* ---- kernel refusals */
+
+static enum category registry_category(unsigned reason)
+{
+	switch (reason) {
+	case CAPTURE_METADATA:
+		return CATEGORY_METADATA_ADDRESS;
+	case CAPTURE_UDP:
+	case CAPTURE_DOT:
+		return CATEGORY_PROTOCOL_DENIED;
+	case CAPTURE_NOT_ATTACHED:
+	case CAPTURE_INACTIVE:
+		return CATEGORY_NOT_ATTACHED;
+	default:
+		return CATEGORY_PRIVATE_ADDRESS;
+	}
+}
+
+static void registry_refused(void *arg, const struct capture_refusal *refusal)
+{
+	struct registry *r = arg;
+	struct audit_event e = {.kind = AUDIT_REFUSAL,
+		.decision = AUDIT_DENY,
+		.category = registry_category(refusal->reason),
+		.error = refusal->error,
+		.count = refusal->count,
+		.protocols = refusal->proto == IPPROTO_UDP ? AUDIT_PROTOCOL_UDP : AUDIT_PROTOCOL_TCP};
+
+	clock_wall_text(e.time);
+	for (struct sandbox *s = r->first; s; s = s->next)
+		if (s->at.netns == refusal->netns) {
+			audit_text(e.sandbox, sizeof(e.sandbox), slice_str(s->at.id));
+			s->refusals++;
+		}
+	record_client(&e.client, &refusal->client);
+	memcpy(e.asked.ip, refusal->dst, sizeof(e.asked.ip));
+	e.asked.port = refusal->dport;
+	audit_text(e.rule, sizeof(e.rule), SLICE("kernel"));
+	(void)audit_write(r->shared->audit, &e); /* a lost line is counted there */
+}
+
+/* ---- the clock: credential files */
+
+static void registry_look(struct timer *t)
+{
+	struct registry *r = container_of(t, struct registry, look);
+
+	for (struct sandbox *s = r->first; s; s = s->next) {
+		struct credset *next;
+
+		if (s->credentials && credset_refresh(s->credentials, &next) > 0) {
+			log_info("credentials of sandbox %s have changed", s->at.id);
+			sandbox_refresh(s, next);
+		}
+	}
+	timer_start(r->shared->control, t, TIME_SOURCE_CHECK);
+}
+
+/* ---- life */
+
+int registry_new(const struct registry_setup *setup, struct registry **ret)
+{
+	struct registry *r = calloc(1, sizeof(*r));
+	int n;
+
+	if (!r)
+		return -ENOMEM;
+	r->shared = setup->shared;
+	r->conf = setup->conf;
+	r->credentials = setup->credentials;
+	r->cgroup_root = setup->cgroup_root;
+	r->began = clock_monotonic_ms();
+	r->look.fire = registry_look;
+	r->grace.fire = registry_grace;
+	n = snprintf(r->link_path, sizeof(r->link_path), "%s/link.sock", setup->conf->state);
+	if (n < 0 || (size_t)n >= sizeof(r->link_path)) {
+		free(r);
+		return -ENAMETOOLONG;
+	}
+	*ret = r;
+	return 0;
+}
+
+int registry_start(struct registry *r)
+{
+	timer_start(r->shared->control, &r->look, TIME_SOURCE_CHECK);
+	return link_new(r->shared->control, r->link_path, &registry_events, r, &r->link);
+}
+
+void registry_free(struct registry *r)
+{
+	if (!r)
+		return;
+	link_free(r->link);
+	refusals_free(r->refusals);
+	while (r->first) {
+		struct sandbox *s = r->first;
+
+		r->first = s->next;
+		sandbox_free(s);
+	}
+	free(r);
+}

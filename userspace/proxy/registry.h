@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry.h – the control thread's list of sandboxes: follows the helper's offers and withdrawals, chooses credentials,
+ * keeps them fresh, records kernel refusals, and answers what the control socket asks.
+ */
+#ifndef SALLYPORT_PROXY_REGISTRY_H
+#define SALLYPORT_PROXY_REGISTRY_H
+
+#include <stdbool.h>
+
+struct control_source;
+struct credset;
+struct daemon_conf;
+struct fault;
+struct registry;
+struct shared;
+
+struct registry_setup {
+	struct shared *shared;
+	const struct daemon_conf *conf;
+	const char *cgroup_root;      /* where cgroup v2 is mounted; borrowed */
+	struct credset **credentials; /* one for each entry of conf->credentials; borrowed */
+};
+
+/* 0 or -errno. */
+int registry_new(const struct registry_setup *setup, struct registry **ret);
+/* Connects to the helper and starts the clocks; on the control thread, when the workers run. */
+int registry_start(struct registry *r);
+void registry_free(struct registry *r);
+
+/* For the control socket. */
+void registry_source(struct registry *r, struct control_source *ret);
+/* Whether the cgroup (as /proc/PID/cgroup has it) lies in an attached sandbox. */
+bool registry_inside(struct registry *r, const char *cgroup);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registry_internal.h – only for registry.c and report.c. */
+#ifndef SALLYPORT_PROXY_REGISTRY_INTERNAL_H
+#define SALLYPORT_PROXY_REGISTRY_INTERNAL_H
+
+#include <limits.h>
+
+#include "proxy/registry.h"
+#include "ring/loop.h"
+
+struct link;
+struct refusals;
+struct sandbox;
+
+struct registry {
+	struct shared *shared;
+	const struct daemon_conf *conf;
+	struct credset **credentials;
+	char link_path[PATH_MAX];
+	const char *cgroup_root; /* where cgroup v2 is mounted */
+	struct link *link;
+	struct refusals *refusals;
+	struct sandbox *first;
+	unsigned count;
+	uint64_t began;
+	struct timer look, grace;
+};
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c – what the registry tells the control socket: see registry.h. Never a value, never a placeholder. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/audit.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "control/commands.h"
+#include "cred/credset.h"
+#include "policy/policy.h"
+#include "proxy/registry_internal.h"
+#include "proxy/sandbox.h"
+#include "proxy/shared.h"
+
+static void report_status(void *arg, struct control_status *ret)
+{
+	struct registry *r = arg;
+
+	*ret = (struct control_status){
+		.version = SALLYPORT_VERSION,
+		.pid = getpid(),
+		.workers = r->shared->nworkers,
+		.sandboxes = r->count,
+		.uptime_ms = clock_monotonic_ms() - r->began,
+		.audit_written = audit_written(r->shared->audit),
+		.audit_lost = audit_lost(r->shared->audit),
+#ifdef SALLYPORT_SAN
+		.sanitizer = true,
+#endif
+	};
+}
+
+static void report_degraded(void *arg, struct json *j)
+{
+	struct registry *r = arg;
+
+	if (!r->refusals)
+		control_degraded_write(j, "kernel refusals in the audit", "the helper is not connected",
+			"start sallyport-netns serve with the same --state");
+	if (audit_trouble(r->shared->audit))
+		control_degraded_write(j, "audit", strerrordesc_np(-audit_trouble(r->shared->audit)),
+			"make room for, or give the daemon's user access to, the audit file and its directory");
+#ifdef SALLYPORT_SAN
+	control_degraded_write(j, "hardening", "this is a sanitizer build: dumpable, without seccomp filters",
+		"use a build without SAN=1 for real credentials");
+#endif
+}
+
+static unsigned report_credentials(const struct sandbox *s, struct control_credential ret[CREDSET_MAX])
+{
+	unsigned n = s->credentials ? credset_count(s->credentials) : 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const char *cause = credset_cause(s->credentials, i);
+
+		ret[i] = (struct control_credential){
+			.name = credset_at(s->credentials, i)->name,
+			.env = credset_at(s->credentials, i)->env,
+			.state = cause ? "unavailable" : "available",
+			.cause = cause,
+		};
+	}
+	return n;
+}
+
+static void report_sandbox(const struct sandbox *s, struct json *j)
+{
+	struct control_credential credentials[CREDSET_MAX];
+	struct control_sandbox c = {
+		.id = s->at.id,
+		.policy = policy_name(s->policy),
+		.mode = "enforce",
+		.connections = s->connections,
+		.open = s->open,
+		.requests = s->requests,
+		.denied = s->denied,
+		.swaps = s->swaps,
+		.misdirected = s->misdirected,
+		.refusals = s->refusals,
+		.credentials = credentials,
+		.ncredentials = report_credentials(s, credentials),
+	};
+
+	memcpy(c.digest, policy_digest(s->policy), sizeof(c.digest));
+	control_sandbox_write(j, &c);
+}
+
+static unsigned report_sandboxes(void *arg, struct slice id, struct json *j)
+{
+	struct registry *r = arg;
+	unsigned n = 0;
+
+	for (struct sandbox *s = r->first; s; s = s->next) {
+		if (id.n && !slice_eq(id, slice_str(s->at.id)))
+			continue;
+		report_sandbox(s, j);
+		n++;
+	}
+	return n;
+}
+
+void registry_source(struct registry *r, struct control_source *ret)
+{
+	*ret = (struct control_source){
+		.arg = r,
+		.status = report_status,
+		.degraded = report_degraded,
+		.sandboxes = report_sandboxes,
+	};
+}
+
+/* The directory's inode is the cgroup's id, which the helper told us. */
+static bool report_attached(const struct registry *r, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	for (struct sandbox *s = r->first; s; s = s->next)
+		if (s->at.cgroup == st.st_ino)
+			return true;
+	return false;
+}
+
+bool registry_inside(struct registry *r, const char *cgroup)
+{
+	char path[PATH_MAX];
+	size_t root = strlen(r->cgroup_root);
+	int n = snprintf(path, sizeof(path), "%s%s", r->cgroup_root, cgroup);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return true; /* cannot be judged */
+	for (;;) {
+		char *slash;
+
+		if (report_attached(r, path))
+			return true;
+		slash = strrchr(path, '/');
+		if (!slash || (size_t)(slash - path) < root || slash == path)
+			return false;
+		*slash = '\0';
+	}
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox.c – see sandbox.h. Everything here but sandbox_left() runs in the control thread.
+ *
+ * On disk, under STATE: sandboxes/ID.json (placeholders), ID.ca.key, ID.ca.pem; handout/ID/ca.pem and environment, which
+ * launcher and hooks read. A sandbox that is offered again after a restart finds all of it as it was; they are removed
+ * when it is withdrawn.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cred/credset.h"
+#include "cred/placeholder.h"
+#include "policy/policy.h"
+#include "proxy/sandbox.h"
+#include "proxy/shared.h"
+#include "proxy/worker.h"
+#include "tls/ca.h"
+#include "tls/trust.h"
+
+enum { SANDBOX_PEM = 16384 };
+
+static uint64_t sandbox_serials;
+
+static int sandbox_path(char ret[PATH_MAX], const char *state, const char *format, const char *id)
+{
+	char name[LIMIT_SANDBOX_ID + 64];
+	int n = snprintf(name, sizeof(name), format, id);
+
+	if (n < 0 || (size_t)n >= sizeof(name))
+		return -ENAMETOOLONG;
+	n = snprintf(ret, PATH_MAX, "%s/%s", state, name);
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int sandbox_save(const char *state, const char *format, const char *id, mode_t mode, struct slice bytes,
+	struct fault *fault)
+{
+	char path[PATH_MAX];
+	int r = sandbox_path(path, state, format, id);
+
+	r = r ? r : file_replace(path, mode, bytes);
+	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", path, strerrordesc_np(-r)) : 0;
+}
+
+/* ---- the CA */
+
+static int sandbox_load_ca(struct sandbox *s, const char *state)
+{
+	char key_path[PATH_MAX], cert_path[PATH_MAX];
+	struct buf key, cert;
+	int r;
+
+	buf_init(&key, SANDBOX_PEM);
+	buf_init(&cert, SANDBOX_PEM);
+	r = sandbox_path(key_path, state, "sandboxes/%s.ca.key", s->at.id);
+	r = r ? r : sandbox_path(cert_path, state, "sandboxes/%s.ca.pem", s->at.id);
+	r = r ? r : file_read(key_path, &key);
+	r = r ? r : file_read(cert_path, &cert);
+	r = r ? r : ca_load(buf_slice(&key), buf_slice(&cert), &s->ca);
+	buf_done(&key);
+	buf_done(&cert);
+	return r;
+}
+
+static int sandbox_make_ca(struct sandbox *s, const char *state, struct fault *fault)
+{
+	char name[LIMIT_SANDBOX_ID + 32];
+	struct buf key, cert;
+	int r;
+
+	buf_init(&key, SANDBOX_PEM);
+	buf_init(&cert, SANDBOX_PEM);
+	(void)snprintf(name, sizeof(name), "Sallyport CA %.51s", s->at.id); /* X.520: at most 64 bytes */
+	r = ca_new(name, time(NULL), &s->ca);
+	r = r ? r : ca_key_pem(s->ca, &key);
+	r = r ? r : ca_cert_pem(s->ca, &cert);
+	if (r < 0)
+		(void)fault_set(fault, r, "cannot make a CA: %s", strerrordesc_np(-r));
+	r = r ? r : sandbox_save(state, "sandboxes/%s.ca.key", s->at.id, 0600, buf_slice(&key), fault);
+	r = r ? r : sandbox_save(state, "sandboxes/%s.ca.pem", s->at.id, 0644, buf_slice(&cert), fault);
+	buf_done(&key);
+	buf_done(&cert);
+	return r;
+}
+
+/* ---- placeholders and what launcher and hooks read */
+
+static int sandbox_random(void *arg, uint8_t *to, size_t n)
+{
+	(void)arg;
+	while (n) {
+		ssize_t got = getrandom(to, n, 0);
+
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (got > 0) {
+			to += got;
+			n -= (size_t)got;
+		}
+	}
+	return 0;
+}
+
+static int sandbox_placeholders(struct sandbox *s, const char *state, struct fault *fault)
+{
+	struct placeholders *old = NULL;
+	char path[PATH_MAX];
+	struct buf record;
+	int r = sandbox_path(path, state, "sandboxes/%s.json", s->at.id);
+
+	buf_init(&record, PLACEHOLDER_RECORD);
+	r = r ? r : file_read(path, &record);
+	if (r == 0)
+		r = placeholders_load(buf_slice(&record), path, fault, &old);
+	else if (r == -ENOENT)
+		r = 0;
+	buf_done(&record);
+	if (r == 0 && s->credentials)
+		r = placeholders_make(old, s->credentials, sandbox_random, NULL, &s->placeholders);
+	else if (r == 0)
+		s->placeholders = TAKE_PTR(old);
+	placeholders_free(old);
+	if (r < 0)
+		return fault_set(fault, r, "placeholders of %s: %s", s->at.id, strerrordesc_np(-r));
+	if (!s->placeholders)
+		return 0;
+	r = placeholders_save(s->placeholders, &record);
+	r = r ? r : sandbox_save(state, "sandboxes/%s.json", s->at.id, 0600, buf_slice(&record), fault);
+	buf_done(&record);
+	return r;
+}
+
+static int sandbox_environment(const struct sandbox *s, struct buf *out)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && s->credentials && i < credset_count(s->credentials); i++) {
+		const struct credential *c = credset_at(s->credentials, i);
+		const char *placeholder = placeholders_text(s->placeholders, c->name);
+
+		if (!c->env || !placeholder)
+			continue;
+		r = buf_append(out, slice_str(c->env));
+		r = r ? r : buf_append(out, SLICE("="));
+		r = r ? r : buf_append(out, slice_str(placeholder));
+		r = r ? r : buf_append(out, SLICE("\n"));
+	}
+	return r;
+}
+
+static int sandbox_handout(struct sandbox *s, const char *state, struct fault *fault)
+{
+	char path[PATH_MAX];
+	struct buf bytes;
+	int r = sandbox_path(path, state, "handout/%s", s->at.id);
+
+	buf_init(&bytes, LIMIT_DOCUMENT);
+	r = r ? r : file_mkdir(path, 0755);
+	r = r ? r : ca_cert_pem(s->ca, &bytes);
+	r = r ? r : sandbox_save(state, "handout/%s/ca.pem", s->at.id, 0644, buf_slice(&bytes), fault);
+	buf_done(&bytes);
+	r = r ? r : sandbox_environment(s, &bytes);
+	r = r ? r : sandbox_save(state, "handout/%s/environment", s->at.id, 0644, buf_slice(&bytes), fault);
+	buf_done(&bytes);
+	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", path, strerrordesc_np(-r)) : 0;
+}
+
+void sandbox_forget(const struct sandbox *s, const char *state)
+{
+	static const char *const files[] = {"sandboxes/%s.json", "sandboxes/%s.ca.key", "sandboxes/%s.ca.pem",
+		"handout/%s/ca.pem", "handout/%s/environment"};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (sandbox_path(path, state, files[i], s->at.id) == 0)
+			(void)unlink(path); /* may be gone with the state directory already */
+	if (sandbox_path(path, state, "handout/%s", s->at.id) == 0)
+		(void)rmdir(path);
+}
+
+/* ---- upstream trust of the policy */
+
+static int sandbox_trusts(struct sandbox *s, struct fault *fault)
+{
+	const char *file;
+
+	for (unsigned i = 0; (file = policy_upstream_file(s->policy, i)); i++) {
+		int r;
+
+		if (sandbox_trust(s, file) != s->shared->trust)
+			continue; /* the same file again */
+		if (s->ntrusts == SANDBOX_TRUSTS)
+			return fault_set(fault, -E2BIG, "more than %d CA files under upstream:", SANDBOX_TRUSTS);
+		r = tls_trust_extend(s->shared->trust, file, fault, &s->trusts[s->ntrusts].trust);
+		if (r < 0)
+			return r;
+		s->trusts[s->ntrusts++].file = file;
+	}
+	return 0;
+}
+
+struct tls_trust *sandbox_trust(const struct sandbox *s, const char *file)
+{
+	for (unsigned i = 0; file && i < s->ntrusts; i++)
+		if (strcmp(s->trusts[i].file, file) == 0)
+			return s->trusts[i].trust;
+	return s->shared->trust;
+}
+
+/* ---- life */
+
+static void sandbox_drop(struct sandbox *s)
+{
+	for (unsigned i = 0; i < s->ntrusts; i++)
+		tls_trust_unref(s->trusts[i].trust);
+	ca_free(s->ca);
+	placeholders_free(s->placeholders);
+	credset_unref(s->credentials);
+	policy_unref(s->policy);
+	free(s);
+}
+
+int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer, struct slice policy,
+	struct fault *fault, struct sandbox **ret)
+{
+	struct sandbox *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->serial = ++sandbox_serials;
+	s->at = *offer;
+	s->shared = home->shared;
+	s->credentials = home->credentials ? credset_ref(home->credentials) : NULL;
+	r = policy_load(policy, "policy", fault, &s->policy);
+	if (r == 0 && s->credentials)
+		r = credset_check_against_policy(s->credentials, s->policy, fault);
+	r = r ? r : sandbox_trusts(s, fault);
+	if (r == 0 && sandbox_load_ca(s, home->state) < 0)
+		r = sandbox_make_ca(s, home->state, fault);
+	r = r ? r : sandbox_placeholders(s, home->state, fault);
+	r = r ? r : sandbox_handout(s, home->state, fault);
+	if (r < 0) {
+		sandbox_drop(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void sandbox_free(struct sandbox *s)
+{
+	const int fds[] = {s->at.flow_map, s->at.udp4, s->at.udp6};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	for (unsigned i = 0; i < s->at.nslots; i++) {
+		(void)close(s->at.tcp4[i]);
+		if (s->at.has_v6)
+			(void)close(s->at.tcp6[i]);
+	}
+	sandbox_drop(s);
+}
+
+/* ---- orders: to the worker and back */
+
+static void sandbox_take_deliver(struct mail *m)
+{
+	struct sandbox_order *o = container_of(m, struct sandbox_order, mail);
+
+	worker_seat_take(o->worker, o->sandbox);
+}
+
+static void sandbox_leave_deliver(struct mail *m)
+{
+	struct sandbox_order *o = container_of(m, struct sandbox_order, mail);
+
+	worker_seat_leave(o->worker, o->sandbox);
+}
+
+static void sandbox_leave_return(struct mail *m)
+{
+	struct sandbox_order *o = container_of(m, struct sandbox_order, mail);
+	struct sandbox *s = o->sandbox;
+
+	if (--s->seated == 0)
+		s->gone(s);
+}
+
+static void sandbox_post(struct sandbox *s, struct sandbox_order *o, unsigned i, void (*deliver)(struct mail *))
+{
+	o->sandbox = s;
+	o->worker = s->shared->workers[i];
+	o->mail.deliver = deliver;
+	o->out = true;
+	loop_post(s->shared->control, o->worker->loop, &o->mail);
+}
+
+void sandbox_seat(struct sandbox *s)
+{
+	s->seated = s->shared->nworkers;
+	for (unsigned i = 0; i < s->shared->nworkers; i++)
+		sandbox_post(s, &s->take[i], i, sandbox_take_deliver);
+}
+
+void sandbox_unseat(struct sandbox *s)
+{
+	for (unsigned i = 0; i < s->shared->nworkers; i++)
+		sandbox_post(s, &s->leave[i], i, sandbox_leave_deliver);
+}
+
+void sandbox_left(struct worker *w, struct sandbox *s)
+{
+	struct sandbox_order *o = &s->leave[w->index];
+
+	o->mail.deliver = sandbox_leave_return;
+	o->sandbox = s;
+	loop_post(w->loop, s->shared->control, &o->mail);
+}
+
+static void sandbox_refresh_return(struct mail *m)
+{
+	struct sandbox_order *o = container_of(m, struct sandbox_order, mail);
+
+	o->out = false;
+	if (o->set != o->sandbox->credentials) /* it changed again meanwhile */
+		sandbox_refresh(o->sandbox, credset_ref(o->sandbox->credentials));
+}
+
+static void sandbox_refresh_deliver(struct mail *m)
+{
+	struct sandbox_order *o = container_of(m, struct sandbox_order, mail);
+
+	worker_seat_refresh(o->worker, o->sandbox, o->set);
+	o->mail.deliver = sandbox_refresh_return;
+	loop_post(o->worker->loop, o->sandbox->shared->control, &o->mail);
+}
+
+void sandbox_refresh(struct sandbox *s, struct credset *set)
+{
+	if (set != s->credentials) {
+		credset_unref(s->credentials);
+		s->credentials = set;
+	} else {
+		credset_unref(set);
+	}
+	for (unsigned i = 0; i < s->shared->nworkers; i++) {
+		struct sandbox_order *o = &s->refresh[i];
+
+		if (o->out || o->set == s->credentials)
+			continue; /* its return looks again; or it has this one */
+		o->set = credset_ref(s->credentials);
+		sandbox_post(s, o, i, sandbox_refresh_deliver);
+	}
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox.h – one attached namespace, as the control thread owns it. Workers read it through their seats.
+ *
+ * Life: made from an offer of the helper (policy read, credentials chosen, CA and placeholders loaded or made and
+ * persisted), seated at every worker, then active; on withdrawal each worker empties its seat and says so, and with the
+ * last one the descriptors are closed. What workers read (all but the counters and the orders) never changes while
+ * they have it.
+ */
+#ifndef SALLYPORT_PROXY_SANDBOX_H
+#define SALLYPORT_PROXY_SANDBOX_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/fault.h"
+#include "base/limits.h"
+#include "base/slice.h"
+#include "ring/loop.h"
+
+struct ca;
+struct credset;
+struct placeholders;
+struct policy;
+struct sandbox;
+struct shared;
+struct tls_trust;
+struct worker;
+
+enum { SANDBOX_SEARCH = 8, SANDBOX_TRUSTS = 8 };
+
+/* What the helper hands over. The descriptors change owner only when sandbox_new() succeeds. */
+struct sandbox_offer {
+	char id[LIMIT_SANDBOX_ID + 1];
+	uint64_t netns;	 /* cookie */
+	uint64_t cgroup; /* id, the inode of its directory */
+	unsigned nslots;
+	bool has_v6;
+	int flow_map, udp4, udp6; /* udp6 is -1 without IPv6 */
+	int tcp4[LIMIT_SLOTS], tcp6[LIMIT_SLOTS];
+	char search[SANDBOX_SEARCH][LIMIT_NAME + 1];
+	unsigned nsearch;
+};
+
+/* One message to one worker and back. */
+struct sandbox_order {
+	struct mail mail;
+	struct sandbox *sandbox;
+	struct worker *worker;
+	struct credset *set; /* REFRESH: the set that the worker was given last; compared only after that */
+	bool out;	     /* on its way or being worked on */
+};
+
+struct sandbox {
+	struct sandbox *next; /* the registry's list */
+	uint64_t serial;      /* never used twice: owner of cached leaves */
+	struct sandbox_offer at;
+	struct shared *shared;
+	struct policy *policy;
+	struct credset *credentials;	    /* the control thread's reference to the latest */
+	struct placeholders *placeholders;
+	struct ca *ca;
+	struct {
+		const char *file; /* borrowed from the policy */
+		struct tls_trust *trust;
+	} trusts[SANDBOX_TRUSTS];
+	unsigned ntrusts;
+
+	struct sandbox_order take[LIMIT_WORKERS], leave[LIMIT_WORKERS], refresh[LIMIT_WORKERS];
+	unsigned seated;	       /* workers that have it */
+	bool stale;		       /* not offered again since the helper came back */
+	void (*gone)(struct sandbox *s); /* the last worker has left; the control thread frees it there */
+	void *gone_arg;
+
+	/* counters: any thread, relaxed */
+	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
+	uint64_t refusals; /* of the kernel; control thread */
+};
+
+/* Where sandbox_new() finds and keeps what belongs to a sandbox. */
+struct sandbox_home {
+	const char *state;	     /* directory */
+	struct shared *shared;
+	struct credset *credentials; /* those that cover this id; a reference is taken */
+};
+
+/*
+ * Makes the sandbox from an offer and its policy document. 0 and *ret; otherwise a negative errno with the fault set,
+ * and the descriptors stay the caller's.
+ */
+int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer, struct slice policy,
+	struct fault *fault, struct sandbox **ret);
+/* Removes what sandbox_new() keeps on disk: the sandbox is withdrawn for good. */
+void sandbox_forget(const struct sandbox *s, const char *state);
+/* Closes and frees; not before the workers are gone from it. */
+void sandbox_free(struct sandbox *s);
+
+/* Posts it to every worker. */
+void sandbox_seat(struct sandbox *s);
+/* Takes it from every worker; gone() is called when the last has left. */
+void sandbox_unseat(struct sandbox *s);
+/* A new snapshot of its credentials for every worker. Takes the reference. */
+void sandbox_refresh(struct sandbox *s, struct credset *set);
+
+/* The trust for that CA file, the default roots for NULL. Borrowed. */
+struct tls_trust *sandbox_trust(const struct sandbox *s, const char *file);
+
+static inline void sandbox_count(_Atomic uint64_t *counter, int64_t by)
+{
+	atomic_fetch_add_explicit(counter, (uint64_t)by, memory_order_relaxed);
+}
+
+/* In the worker: the order has been carried out. */
+void sandbox_left(struct worker *w, struct sandbox *s);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shared.h – what all threads of the daemon know of each other. Constant once the threads run. */
+#ifndef SALLYPORT_PROXY_SHARED_H
+#define SALLYPORT_PROXY_SHARED_H
+
+#include "base/limits.h"
+
+struct audit;
+struct loop;
+struct resolver;
+struct tls_trust;
+struct worker;
+
+struct shared {
+	struct loop *control; /* the control thread's loop */
+	struct worker *workers[LIMIT_WORKERS];
+	unsigned nworkers;
+	struct tls_trust *trust;   /* roots for upstreams without an entry of their own */
+	struct resolver *resolver; /* the control thread's */
+	struct audit *audit;	   /* the control thread's */
+};
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker.h – one thread of the data path: its ring, its slabs, its TLS contexts, its pool of upstream connections, and a
+ * seat for each sandbox. Workers share nothing with each other; with the control thread they share only mail.
+ */
+#ifndef SALLYPORT_PROXY_WORKER_H
+#define SALLYPORT_PROXY_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slab.h"
+#include "proxy/journal.h"
+#include "ring/loop.h"
+#include "upstream/pool.h"
+
+struct connection;
+struct credset;
+struct leaves;
+struct leg;
+struct names;
+struct policy;
+struct sandbox;
+struct shared;
+struct tls_client;
+struct tls_server;
+
+enum {
+	WORKER_OP_ACCEPT = LOOP_OP_USER + 2,
+	WORKER_OP_CONNECT,
+	WORKER_OP_NAMES,
+};
+
+enum { SEAT_CLIENTS = 8 };
+
+/* A sandbox as one worker sees it. Lives from SEAT_TAKE to the moment when nothing of it is left. */
+struct seat {
+	struct worker *worker;
+	struct sandbox *sandbox;
+	struct credset *credentials; /* this worker's reference to the current snapshot */
+	struct names *names;	     /* the DNS sockets, on one worker only */
+	uint32_t accepting;	     /* listeners with an accept in flight, bits */
+	unsigned connections;
+	unsigned lookups;
+	unsigned origins;
+	unsigned queries;
+	bool leaving;
+	struct timer rearm; /* accepts that ended are armed again */
+	struct {
+		const char *ca; /* borrowed from the policy; NULL = the default roots */
+		struct tls_client *client;
+	} clients[SEAT_CLIENTS];
+	unsigned nclients;
+};
+
+struct worker {
+	struct loop *loop;
+	struct shared *shared;
+	unsigned index;
+	struct slab legs, connections, exchanges, origins, seats, lookups, queries;
+	struct leg *dirty, *dying;
+	struct connection *dead;
+	struct tls_server *tls_server;
+	struct leaves *leaves;
+	struct pool pool;
+	struct journal journal;
+	struct mail end;
+	bool ending;
+	_Atomic int ready; /* 1 once the loop is enabled and hardened, or -errno */
+};
+
+/* 0 or -errno. The loop exists afterwards, but nothing runs. */
+int worker_new(struct shared *shared, unsigned index, struct worker **ret);
+/* The thread: pthread_create()'s function. Returns when the daemon ends. */
+void *worker_main(void *worker);
+/* From the control thread: ends all connections, then the thread. */
+void worker_end(struct worker *w);
+void worker_free(struct worker *w);
+
+/* In the worker's thread, by mail from the control thread (sandbox.c). */
+void worker_seat_take(struct worker *w, struct sandbox *sb);
+void worker_seat_leave(struct worker *w, struct sandbox *sb);
+void worker_seat_refresh(struct worker *w, struct sandbox *sb, struct credset *set);
+
+/* Something of the seat is gone: when it was the last of a leaving seat, the control thread is told. */
+void worker_seat_check(struct seat *seat);
+
+/* The TLS client context for that CA file (as policy_upstream_ca() gave it); NULL when there is none. */
+struct tls_client *worker_tls_client(struct seat *seat, const char *ca);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ca.c – the authority that one sandbox trusts. Owns: its private key, which leaves this file only
+ * as PEM towards a file of mode 0600, and the stock from which leaves are minted (mint.c).
+ *
+ * The certificate has exactly what strict verifiers ask of a root (RFC 5280 section 4.2, Python >=
+ * 3.13, TLS-01): critical basicConstraints CA:TRUE with path length 0, critical keyUsage
+ * keyCertSign+cRLSign, a subject key identifier. No name constraints: which names may be spoken to
+ * is the policy's to say, and changes while the sandbox lives.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include "base/buf.h"
+#include "tls/ca.h"
+#include "tls/mint.h"
+#include "tls/tls_internal.h"
+
+enum { CA_COMMON_NAME = 64 }; /* ub-common-name, RFC 5280 appendix A.1 */
+
+void ca_free(struct ca *ca)
+{
+	if (!ca)
+		return;
+	mint_stock_done(&ca->stock);
+	X509_free(ca->cert);
+	EVP_PKEY_free(ca->key);
+	free(ca);
+}
+
+static int ca_extensions(X509 *cert)
+{
+	BASIC_CONSTRAINTS *basic = BASIC_CONSTRAINTS_new();
+	ASN1_BIT_STRING *usage = ASN1_BIT_STRING_new();
+	ASN1_OCTET_STRING *id = mint_key_id(cert);
+	int r = -ENOMEM;
+
+	if (!basic || !usage || !id)
+		goto out;
+	basic->ca = 0xff;
+	basic->pathlen = ASN1_INTEGER_new();
+	if (!basic->pathlen || !ASN1_INTEGER_set(basic->pathlen, 0))
+		goto out;
+	if (!ASN1_BIT_STRING_set_bit(usage, 5, 1) ||
+		!ASN1_BIT_STRING_set_bit(usage, 6, 1)) /* keyCertSign, cRLSign */
+		goto out;
+	if (X509_add1_ext_i2d(cert, NID_basic_constraints, basic, 1, 0) == 1 &&
+		X509_add1_ext_i2d(cert, NID_key_usage, usage, 1, 0) == 1 &&
+		X509_add1_ext_i2d(cert, NID_subject_key_identifier, id, 0, 0) == 1)
+		r = 0;
+out:
+	BASIC_CONSTRAINTS_free(basic);
+	ASN1_BIT_STRING_free(usage);
+	ASN1_OCTET_STRING_free(id);
+	return r;
+}
+
+static int ca_certify(struct ca *ca, struct slice name, int64_t now)
+{
+	X509 *cert = ca->cert;
+
+	ca->not_before = now - CA_BACKDATE;
+	ca->not_after = ca->not_before + (int64_t)CA_YEARS * 365 * 24 * 3600 - 1;
+	if (!X509_set_version(cert, X509_VERSION_3) || mint_serial(cert) < 0 ||
+		mint_validity(cert, ca->not_before, ca->not_after) < 0 ||
+		mint_common_name(X509_get_subject_name(cert), name) < 0 ||
+		!X509_set_issuer_name(cert, X509_get_subject_name(cert)) ||
+		!X509_set_pubkey(cert, ca->key) || ca_extensions(cert) < 0 ||
+		!X509_sign(cert, ca->key, EVP_sha256()))
+		return -ENOMEM;
+	return 0;
+}
+
+int ca_new(const char *name, int64_t now, struct ca **ret)
+{
+	struct slice cn = slice_str(name);
+	struct ca *ca;
+
+	if (cn.n == 0 || cn.n > CA_COMMON_NAME)
+		return -EINVAL;
+	ca = calloc(1, sizeof(*ca));
+	if (!ca)
+		return -ENOMEM;
+	ca->key = EVP_EC_gen("P-256");
+	ca->cert = X509_new();
+	if (!ca->key || !ca->cert || ca_certify(ca, cn, now) < 0 || mint_stock_init(ca) < 0) {
+		ERR_clear_error();
+		ca_free(ca);
+		return -ENOMEM;
+	}
+	*ret = ca;
+	return 0;
+}
+
+static int ca_time(const ASN1_TIME *t, int64_t *ret)
+{
+	int days, seconds;
+	ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+	int ok = epoch && ASN1_TIME_diff(&days, &seconds, epoch, t);
+
+	ASN1_TIME_free(epoch);
+	if (!ok)
+		return -EBADMSG;
+	*ret = (int64_t)days * 24 * 3600 + seconds;
+	return 0;
+}
+
+/* Only what ca_new() makes is taken back: anything else was put there by somebody else. */
+static int ca_check(struct ca *ca)
+{
+	char group[32] = "";
+
+	if (!ca->key || !ca->cert)
+		return -EBADMSG;
+	if (!EVP_PKEY_is_a(ca->key, "EC") ||
+		!EVP_PKEY_get_group_name(ca->key, group, sizeof(group), NULL) ||
+		!slice_eq(slice_str(group), SLICE("prime256v1")) ||
+		!X509_check_private_key(ca->cert, ca->key) || X509_check_ca(ca->cert) != 1 ||
+		!X509_get0_subject_key_id(ca->cert))
+		return -EKEYREJECTED;
+	if (ca_time(X509_get0_notBefore(ca->cert), &ca->not_before) < 0)
+		return -EBADMSG;
+	return ca_time(X509_get0_notAfter(ca->cert), &ca->not_after);
+}
+
+int ca_load(struct slice key_pem, struct slice cert_pem, struct ca **ret)
+{
+	struct ca *ca = calloc(1, sizeof(*ca));
+	BIO *key = NULL, *cert = NULL;
+	int r = -ENOMEM;
+
+	if (!ca || key_pem.n > INT32_MAX || cert_pem.n > INT32_MAX)
+		goto out;
+	key = BIO_new_mem_buf(key_pem.n ? (const char *)key_pem.p : "", (int)key_pem.n);
+	cert = BIO_new_mem_buf(cert_pem.n ? (const char *)cert_pem.p : "", (int)cert_pem.n);
+	if (!key || !cert)
+		goto out;
+	/* an empty passphrase: without one, OpenSSL would ask for it on the terminal if the key
+	 * were encrypted */
+	ca->key = PEM_read_bio_PrivateKey(key, NULL, NULL, (char *)"");
+	ca->cert = PEM_read_bio_X509(cert, NULL, NULL, NULL);
+	r = ca_check(ca);
+	if (r == 0)
+		r = mint_stock_init(ca);
+out:
+	BIO_free(key);
+	BIO_free(cert);
+	ERR_clear_error();
+	if (r < 0)
+		ca_free(ca);
+	else
+		*ret = ca;
+	return r;
+}
+
+/* Memory BIOs wipe what they held when they are freed. */
+static int ca_drain(BIO *from, struct buf *to)
+{
+	char *data;
+	long n = BIO_get_mem_data(from, &data);
+
+	return n > 0 ? buf_append(to, slice_of(data, (size_t)n)) : -ENOMEM;
+}
+
+int ca_key_pem(const struct ca *ca, struct buf *to)
+{
+	BIO *pem = BIO_new(BIO_s_mem());
+	int r = -ENOMEM;
+
+	if (pem && PEM_write_bio_PKCS8PrivateKey(pem, ca->key, NULL, NULL, 0, NULL, NULL))
+		r = ca_drain(pem, to);
+	BIO_free(pem);
+	ERR_clear_error();
+	return r;
+}
+
+int ca_cert_pem(const struct ca *ca, struct buf *to)
+{
+	BIO *pem = BIO_new(BIO_s_mem());
+	int r = -ENOMEM;
+
+	if (pem && PEM_write_bio_X509(pem, ca->cert))
+		r = ca_drain(pem, to);
+	BIO_free(pem);
+	ERR_clear_error();
+	return r;
+}
+
+int64_t ca_not_after(const struct ca *ca)
+{
+	return ca->not_after;
+}

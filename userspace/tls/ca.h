@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ca.h – a sandbox's certificate authority: its P-256 key, its self-signed certificate, and the one
+ * key that all leaves under it share. Constant after creation: any thread may mint with it at the
+ * same time.
+ */
+#ifndef SALLYPORT_TLS_CA_H
+#define SALLYPORT_TLS_CA_H
+
+#include <stdint.h>
+
+#include "base/slice.h"
+
+struct buf;
+struct ca;
+
+enum { CA_YEARS = 10, CA_BACKDATE = 3600 /* seconds before now that validity starts */ };
+
+/*
+ * A new key and certificate with `name` as common name ("Sallyport CA ID", at most 64 bytes: X.520
+ * ub-common-name), valid from an hour before `now` (seconds since 1970). 0, -EINVAL for the name,
+ * -ENOMEM.
+ */
+int ca_new(const char *name, int64_t now, struct ca **ret);
+
+/*
+ * From what ca_key_pem() and ca_cert_pem() gave. 0; -EBADMSG for what does not parse; -EKEYREJECTED
+ * when the key is not the certificate's, is not P-256, or the certificate is not that of a CA;
+ * -ENOMEM.
+ */
+int ca_load(struct slice key_pem, struct slice cert_pem, struct ca **ret);
+
+void ca_free(struct ca *ca);
+
+/* Appends the key as PEM (PKCS #8, not encrypted: the file is 0600). 0, -ENOBUFS, -ENOMEM. */
+int ca_key_pem(const struct ca *ca, struct buf *to);
+/* Appends the certificate as PEM. 0, -ENOBUFS, -ENOMEM. */
+int ca_cert_pem(const struct ca *ca, struct buf *to);
+
+/* The end of the certificate's validity, seconds since 1970. */
+int64_t ca_not_after(const struct ca *ca);
+
+#endif
