@@ -47,6 +47,7 @@ static const struct arguments_row arguments_rows[] = {
 	{"--strict", ARGUMENTS_FLAG, AT(strict), ARGUMENTS_ATTACH, 0, NULL, "fail where something would be degraded", NULL, NULL},
 	{"--hold", ARGUMENTS_FLAG, AT(hold), ARGUMENTS_ATTACH, 0, NULL, "stay; the sandbox ends with this process or its parent", NULL, NULL},
 	{"--own-cgroup", ARGUMENTS_FLAG, AT(own_cgroup), ARGUMENTS_ATTACH, 0, NULL, "remove the cgroup at the end", NULL, NULL},
+	{"--daemon", ARGUMENTS_FLAG, AT(daemon), ARGUMENTS_LIST_ALL, 0, NULL, "only say whether sallyportd is connected", NULL, NULL},
 	{"--user", ARGUMENTS_TEXT, AT(user), ARGUMENTS_ENTER, 0, "USER", "who the command runs as (SUDO_USER, else root)", NULL, NULL},
 	{"--trust", ARGUMENTS_TEXT, AT(trust), ARGUMENTS_ENTER, 0, "DIR", "bundle.pem in it replaces the system's", NULL, NULL},
 	{"--env", ARGUMENTS_MANY, AT(env), ARGUMENTS_ENTER, 0, "NAME[=VALUE]", "a variable, or the caller's of that name", NULL, NULL},

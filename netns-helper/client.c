@@ -23,6 +23,7 @@
 #include "netns-helper/enter.h"
 #include "netns-helper/netns.h"
 #include "netns-helper/proto.h"
+#include "netns-helper/sandboxes.h"
 #include "netns-helper/state.h"
 
 #include "base/cleanup.h"
@@ -197,10 +198,15 @@ int client_list(const struct arguments *a)
 
 	while (status == CLIENT_OK) {
 		status = client_ask(sock, &request, sizeof(request), NULL, 0, &reply, sizeof(reply), NULL, NULL);
-		if (status != CLIENT_OK || !reply.more)
+		if (status != CLIENT_OK || !reply.text[0])
 			break;
-		(void)printf("%s\n", reply.text); /* a closed pipe is the reader's wish */
+		if (!a->daemon)
+			(void)printf("%s\n", reply.text); /* a closed pipe is the reader's wish */
 		(void)snprintf(request.id, sizeof(request.id), "%.*s", (int)strcspn(reply.text, " "), reply.text);
+	}
+	if (status == CLIENT_OK && a->daemon && !reply.pid) {
+		log_error("%s", sandboxes_no_daemon);
+		return CLIENT_FAILED;
 	}
 	return status;
 }

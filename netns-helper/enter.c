@@ -194,7 +194,9 @@ static void enter_execute(char **command)
 	sigset_t none;
 	int r;
 
-	(void)sigemptyset(&none); /* neither can fail */
+	(void)signal(SIGINT, SIG_DFL); /* a launcher that waits in a shell has them ignored */
+	(void)signal(SIGQUIT, SIG_DFL);
+	(void)sigemptyset(&none); /* none of these can fail */
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)execvp(command[0], command);
 	r = -errno;

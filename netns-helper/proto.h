@@ -4,7 +4,7 @@
  * the stated size; integers in host order; texts NUL-terminated; what is unused is zero. Descriptors travel in the
  * order of the comments. A message of another size, version or descriptor count ends the connection.
  *
- *   helper.sock  CLI → helper    every request is answered with one proto_reply (LIST: one a sandbox, then the end)
+ *   helper.sock  CLI → helper    every request is answered with one proto_reply
  *   link.sock    helper → daemon PROTO_HELLO first, then an OFFER for each sandbox, also after a reconnect;
  *                daemon → helper PROTO_ACTIVE for each OFFER, PROTO_GONE for each WITHDRAW
  */
@@ -32,7 +32,7 @@ enum {
 enum proto_op {
 	PROTO_ATTACH = 1, /* fds: netns, cgroup directory, policy; answered when the daemon says ACTIVE */
 	PROTO_DETACH,
-	PROTO_LIST,
+	PROTO_LIST, /* answered with the first sandbox behind the id, in the order of ids */
 	PROTO_ENTER, /* answered with proto_entered, fds: netns, cgroup directory */
 	PROTO_HELLO = 16, /* a bare proto_head; fds: refusal ring buffer map */
 	PROTO_OFFER,	  /* fds: policy memfd, flow map, udp4, [udp6,] listeners4[nslots], [listeners6[nslots]] */
@@ -58,7 +58,7 @@ struct proto_attach {
 	char search[PROTO_SEARCH][PROTO_NAME];
 };
 
-/* DETACH, ENTER, WITHDRAW, GONE; LIST leaves the id empty. */
+/* DETACH, ENTER, LIST ("" = from the beginning), WITHDRAW, GONE. */
 struct proto_name {
 	struct proto_head head;
 	char id[PROTO_ID];
@@ -67,8 +67,8 @@ struct proto_name {
 struct proto_reply {
 	struct proto_head head; /* op of the request */
 	int32_t error;		/* 0 or -errno */
-	uint32_t more;		/* LIST: 1 = another reply follows */
-	char text[PROTO_TEXT];	/* why not, and what to do; LIST: one line about a sandbox */
+	uint32_t pid;		/* end of a LIST: of the daemon, 0 = not connected */
+	char text[PROTO_TEXT];	/* why not, and what to do; LIST: one line about a sandbox, or empty = that was all */
 };
 
 struct proto_entered {

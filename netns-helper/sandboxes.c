@@ -28,7 +28,7 @@
 
 enum { SANDBOXES_LEAVING_MS = 5000, SANDBOXES_POLL_MS = 10 };
 
-static const char sandboxes_no_daemon[] =
+const char sandboxes_no_daemon[] =
 	"sallyportd is not running: start it with `sallyportd --config FILE`, or both with `scripts/sallyport up`";
 
 static const char *const sandboxes_state_names[] = {"offered", "active", "leaving", "gone"};

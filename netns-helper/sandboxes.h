@@ -53,6 +53,9 @@ struct sandboxes {
 	pid_t daemon; /* … of this pid */
 };
 
+/* What to do when sallyportd is not connected, for a person. */
+extern const char sandboxes_no_daemon[];
+
 void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer);
 
 /* The sandbox of that id that is not GONE, or NULL. */

@@ -231,12 +231,13 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	sandbox = sandboxes_after(&peer->serve->sandboxes, m->name.id);
 	if (sandbox) {
 		a = sandbox->attachment;
-		reply.more = 1;
 		(void)snprintf(reply.text, sizeof(reply.text), "%s %s mode=sealed netns=%llu slots=%u ipv6=%s%s cgroup=%.300s",
 			a->id, sandboxes_state_name(sandbox->state), (unsigned long long)a->cookie,
 			a->listeners.nslots, a->routes.v6 ? "yes" : "no",
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
 	}
+	if (!sandbox)
+		reply.pid = (uint32_t)peer->serve->sandboxes.daemon;
 	return fdpass_send(peer->source.fd, &reply, sizeof(reply), NULL, 0);
 }
 

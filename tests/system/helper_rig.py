@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A helper of its own for each test, and a daemon that does only what link.sock asks for.
+
+    rig = Rig()              serve in a state directory of its own
+    rig.daemon()             a Daemon on its link.sock, answering offers with ACTIVE unless told otherwise
+    rig.ctl("attach", …)     the command line
+    rig.ask()                a raw connection to helper.sock
+Everything is named after the rig and removed by rig.close(), which also checks that nothing is left.
+"""
+import array
+import os
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.path.abspath(os.environ.get("SALLYPORT_BIN", os.path.join(TOP, "build")))
+NETNS = os.path.join(BIN, "sallyport-netns")
+
+VERSION = 1
+ATTACH, DETACH, LIST, ENTER = 1, 2, 3, 4
+HELLO, OFFER, WITHDRAW, ACTIVE, GONE = 16, 17, 18, 19, 20
+REPLY = struct.Struct("IIiI512s")
+DIGEST = bytes(range(32))
+
+
+def until(what, condition, seconds=10.0):
+    """Waits for a condition; its last value."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.01)
+
+
+def cgroup_tree():
+    for line in open("/proc/self/mountinfo"):
+        left, right = line.split(" - ")
+        if right.split()[0] == "cgroup2" and left.split()[3] == "/":
+            return left.split()[4]
+    raise RuntimeError("no cgroup v2 tree is mounted")
+
+
+def name(id_, op):
+    return struct.pack("II64s", op, VERSION, id_.encode())
+
+
+def attach(id_, mode=1, strict=0, hold=0, own_cgroup=0, search=()):
+    domains = b"".join(d.encode().ljust(254, b"\0") for d in search).ljust(8 * 254, b"\0")
+    return struct.pack("II64sBBBB", ATTACH, VERSION, id_.encode(), mode, strict, hold, own_cgroup) + domains
+
+
+def active(id_, error=0, text="", openings=()):
+    body = b"".join(openings).ljust(64 * 22, b"\0")
+    return struct.pack("II64siI", ACTIVE, VERSION, id_.encode(), error, len(openings)) + DIGEST + \
+        text.encode().ljust(512, b"\0") + body
+
+
+def opening(address, prefix, lo, hi, metadata=0):
+    ip = socket.inet_pton(socket.AF_INET6, address)
+    return ip + struct.pack("BBHH", prefix, metadata, lo, hi)
+
+
+def receive(sock):
+    """One message and its descriptors; b"" at the end."""
+    message, ancillary, _, _ = sock.recvmsg(8192, socket.CMSG_SPACE(64 * 4))
+    fds = array.array("i")
+    for _, _, data in ancillary:
+        fds.frombytes(data[: len(data) - len(data) % 4])
+    return message, list(fds)
+
+
+def send(sock, message, fds=()):
+    control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    sock.sendmsg([message], control)
+
+
+class Offer:
+    def __init__(self, message, fds):
+        self.id = message[8:72].rstrip(b"\0").decode()
+        self.netns, self.nslots, self.has_v6 = struct.unpack_from("QIB", message, 72)
+        self.fds = fds
+        self.policy, self.flows, self.udp4 = fds[:3]
+        rest = fds[3:]
+        self.udp6 = rest.pop(0) if self.has_v6 else -1
+        self.tcp4, self.tcp6 = rest[: self.nslots], rest[self.nslots:]
+
+
+class Daemon:
+    """Answers in a thread. `answer(offer)` gives the message for an offer, or None for silence."""
+
+    def __init__(self, state, answer=None):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.connect(os.path.join(state, "link.sock"))
+        self.answer = answer or (lambda offer: active(offer.id))
+        self.hello = None
+        self.offers = {}
+        self.ended = False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+        until("hello", lambda: self.hello or self.ended)
+
+    def run(self):
+        while True:
+            try:
+                message, fds = receive(self.sock)
+            except OSError:
+                message = b""
+            if not message:
+                break
+            op = struct.unpack_from("I", message)[0]
+            if op == HELLO:
+                self.hello = fds
+            elif op == OFFER:
+                offer = Offer(message, fds)
+                self.offers[offer.id] = offer
+                answer = self.answer(offer)
+                if answer:
+                    self.sock.send(answer)
+            elif op == WITHDRAW:
+                id_ = message[8:72].rstrip(b"\0").decode()
+                self.drop(id_)
+                self.sock.send(name(id_, GONE))
+        self.ended = True
+
+    def drop(self, id_):
+        for fd in self.offers.pop(id_).fds:
+            os.close(fd)
+
+    def close(self):
+        self.sock.shutdown(socket.SHUT_RDWR)
+        self.thread.join(10)
+        self.sock.close()
+        for id_ in list(self.offers):
+            self.drop(id_)
+        for fd in self.hello or []:
+            os.close(fd)
+
+
+class Rig:
+    count = 0
+
+    def __init__(self, *options):
+        Rig.count += 1
+        self.name = f"sptest{os.getpid()}-{Rig.count}"
+        self.tree = cgroup_tree()
+        self.cgroups = []
+        self.daemons = []
+        self.parent = tempfile.mkdtemp(prefix=self.name, dir="/run")
+        os.chmod(self.parent, 0o755)
+        self.state = os.path.join(self.parent, "state")
+        self.options = options
+        self.log = os.path.join(self.parent, "log")
+        self.serve()
+
+    def serve(self):
+        self.helper = subprocess.Popen([NETNS, "--state", self.state, "serve", *self.options],
+            stdin=subprocess.DEVNULL, stderr=open(self.log, "a"))
+        until("helper.sock", lambda: self.helper.poll() is not None or self.answers())
+        assert self.helper.poll() is None, self.logged()
+
+    def answers(self):
+        try:
+            self.ask().close()
+            return True
+        except OSError:
+            return False
+
+    def logged(self):
+        return open(self.log).read()
+
+    def ask(self):
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sock.settimeout(20)
+        sock.connect(os.path.join(self.state, "helper.sock"))
+        return sock
+
+    def ctl(self, *words, **more):
+        return subprocess.run([NETNS, "--state", self.state, *words], text=True, capture_output=True, timeout=60, **more)
+
+    def daemon(self, answer=None):
+        self.daemons.append(Daemon(self.state, answer))
+        return self.daemons[-1]
+
+    def cgroup(self):
+        path = os.path.join(self.tree, f"{self.name}.{len(self.cgroups)}")
+        os.mkdir(path)
+        self.cgroups.append(path)
+        return path
+
+    def attach(self, id_="a", *options):
+        done = self.ctl("attach", "--id", id_, "--netns", "new", "--cgroup", self.cgroup(), *options)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def helper_fds(self):
+        return len(os.listdir(f"/proc/{self.helper.pid}/fd"))
+
+    def close(self):
+        for daemon in self.daemons:
+            if not daemon.ended:
+                daemon.close()
+        if self.helper.poll() is None:
+            self.helper.terminate()
+        status = self.helper.wait(15)
+        for path in self.cgroups:
+            if os.path.isdir(path):
+                open(os.path.join(path, "cgroup.kill"), "w").write("1")
+                until("empty cgroup", lambda p=path: "populated 0" in open(os.path.join(p, "cgroup.events")).read())
+                os.rmdir(path)
+        left = os.path.exists(self.state)
+        mounts = [line for line in open("/proc/self/mounts") if self.parent in line]
+        for line in mounts:
+            subprocess.run(["umount", line.split()[1]], check=False)
+        subprocess.run(["rm", "-rf", self.parent], check=True)
+        assert not mounts
+        return status, left
+
+
+def kill(process, number=signal.SIGKILL):
+    process.send_signal(number)
+    return process.wait(15)

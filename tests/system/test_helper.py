@@ -1,0 +1,579 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sallyport-netns: its requests, one attach from beginning to end, and that nothing is left."""
+import errno
+import os
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+
+import helper_rig
+from helper_rig import (ACTIVE, ATTACH, DETACH, ENTER, GONE, LIST, NETNS, REPLY, VERSION, active, attach, name, opening,
+    receive, send, until)
+
+
+@pytest.fixture
+def rig():
+    made = helper_rig.Rig()
+    yield made
+    status, left = made.close()
+    assert not left, "the state directory stays"
+    assert status in (0, -signal.SIGKILL)
+
+
+def inside(netns, code, cgroup=None):
+    """Runs python code in the namespace (a path), in the cgroup or in none of ours; its output."""
+    join = f"open({os.path.join(cgroup, 'cgroup.procs')!r}, 'w').write('0')\n" if cgroup else ""
+    done = subprocess.run(["nsenter", f"--net={netns}", "/usr/bin/python3", "-c", join + code], text=True,
+        capture_output=True, timeout=30, check=True)
+    return done.stdout.strip()
+
+
+CONNECT = """
+import errno, socket
+def attempt(family, address, port, kind=socket.SOCK_STREAM):
+    s = socket.socket(family, kind)
+    s.settimeout(3)
+    try:
+        s.connect((address, port))
+        if kind == socket.SOCK_DGRAM:
+            s.send(b'x')
+            s.send(b'x')
+        return 'connected'
+    except TimeoutError:
+        return 'timeout'
+    except OSError as e:
+        return errno.errorcode[e.errno]
+v4, v6, udp = socket.AF_INET, socket.AF_INET6, socket.SOCK_DGRAM
+"""
+
+
+@pytest.fixture
+def netns():
+    """A new network namespace, as a path; gone with the process that holds it."""
+    holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
+    own = os.readlink("/proc/self/ns/net")
+    until("namespace", lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != own)
+    yield f"/proc/{holder.pid}/ns/net"
+    holder.kill()
+    holder.wait()
+
+
+# ---- the daemon is not there --------------------------------------------------------------------------------------
+
+def test_attach_without_daemon_fails_at_once_and_names_the_remedy(rig):
+    begun = time.monotonic()
+    done = rig.ctl("attach", "--id", "a", "--netns", "new", "--cgroup", rig.cgroup())
+    assert done.returncode == 1
+    assert "sallyportd is not running: start it with" in done.stderr
+    assert time.monotonic() - begun < 2
+
+
+def test_no_helper_is_named(tmp_path):
+    done = subprocess.run([NETNS, "--state", str(tmp_path), "list"], text=True, capture_output=True)
+    assert done.returncode == 2
+    assert "serve`" in done.stderr
+
+
+def test_a_second_helper_is_refused(rig):
+    done = rig.ctl("serve")
+    assert done.returncode == 1
+    assert "another helper serves" in done.stderr
+
+
+# ---- messages that are not acceptable -----------------------------------------------------------------------------
+
+BAD = {
+    "empty": b"\0",
+    "short": name("a", LIST)[:-1],
+    "long": name("a", LIST) + b"\0",
+    "attach cut": attach("a")[:-1],
+    "version": struct.pack("II64s", LIST, VERSION + 1, b""),
+    "op 0": name("a", 0),
+    "op of the link": name("a", GONE),
+    "op large": name("a", 2**32 - 1),
+    "attach without descriptors": attach("a"),
+    "id without end": struct.pack("II64s", LIST, VERSION, b"x" * 64),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_message_is_logged_and_dropped(rig, what):
+    other, bad = rig.ask(), rig.ask()
+    send(bad, BAD[what])
+    assert receive(bad)[0] == b""
+    assert "was not acceptable" in rig.logged()
+    send(other, name("", LIST))
+    assert len(receive(other)[0]) == REPLY.size
+
+
+def test_descriptors_that_are_not_expected(rig):
+    for count in (1, 4, 60):
+        before = rig.helper_fds()
+        bad = rig.ask()
+        send(bad, name("", LIST), [0] * count)
+        assert receive(bad)[0] == b""
+        until("descriptors closed", lambda n=before: rig.helper_fds() <= n)
+    attached = rig.ask()
+    send(attached, attach("a"), [0, 0])
+    assert receive(attached)[0] == b""
+
+
+def test_wrong_phase_and_repeated_attach(rig):
+    rig.daemon()
+    fds = [os.open("/proc/self/ns/net", os.O_RDONLY), os.open(rig.cgroup(), os.O_RDONLY), os.memfd_create("p")]
+    asking = rig.ask()
+    send(asking, attach("a"), fds)
+    assert REPLY.unpack(receive(asking)[0])[2] == -errno.EINVAL  # our own namespace
+    send(asking, attach("a"), fds)
+    assert receive(asking)[0] == b"", "attach comes once"
+    netns = subprocess.Popen(["unshare", "--net", "sleep", "600"])
+    try:
+        own = os.readlink("/proc/self/ns/net")
+        until("namespace", lambda: os.readlink(f"/proc/{netns.pid}/ns/net") != own)
+        fds[0] = os.open(f"/proc/{netns.pid}/ns/net", os.O_RDONLY)
+        holder = rig.ask()
+        send(holder, attach("h", hold=1), fds)
+        assert REPLY.unpack(receive(holder)[0])[2] == 0
+        send(holder, name("h", DETACH))
+        assert receive(holder)[0] == b"", "a holder may not detach"
+        until("gone", lambda: rig.ctl("list").stdout == "")
+    finally:
+        netns.kill()
+        netns.wait()
+
+
+def test_daemon_that_says_what_was_not_asked_is_dropped(rig):
+    for message in (active("nobody"), active("x")[:-1], name("nobody", GONE), name("a", LIST), b"\0"):
+        daemon = rig.daemon()
+        daemon.sock.send(message)
+        until("dropped", lambda d=daemon: d.ended)
+    assert rig.ctl("list").returncode == 0
+
+
+def test_daemon_twice_active(rig):
+    daemon = rig.daemon()
+    rig.attach("a")
+    daemon.sock.send(active("a"))
+    until("dropped", lambda: daemon.ended)
+    assert "a active" in rig.ctl("list").stdout, "its sandbox stays"
+
+
+def test_second_daemon_waits_for_the_end_of_the_first(rig):
+    first = rig.daemon()
+    second = rig.daemon()
+    until("refused", lambda: second.ended)
+    first.close()
+    assert rig.daemon().hello
+
+
+def test_only_root_outside_every_sandbox_is_heard(rig):
+    def as_nobody():
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+    os.chmod(rig.state, 0o755)
+    assert "only root" in rig.ctl("list", preexec_fn=as_nobody).stderr
+    os.chmod(os.path.join(rig.state, "helper.sock"), 0o666)
+    assert rig.ctl("list", preexec_fn=as_nobody).returncode == 2, "the peer's uid decides, not the file's mode"
+    rig.daemon()
+    rig.attach("a")
+
+    def in_sandbox():
+        with open(os.path.join(rig.cgroups[0], "cgroup.procs"), "w") as procs:
+            procs.write("0")
+
+    assert rig.ctl("list", preexec_fn=in_sandbox).returncode == 2
+    assert rig.ctl("list").returncode == 0
+
+
+# ---- what attach verifies -----------------------------------------------------------------------------------------
+
+def test_attach_refuses(rig, netns):
+    rig.daemon()
+    cgroup = rig.cgroup()
+    own = next(line[3:].strip() for line in open("/proc/self/cgroup") if line.startswith("0::"))
+    cases = [
+        ("--netns: not a network", ["--netns", "/proc/self/ns/mnt"]),
+        ("--netns: not a network", ["--netns", "/dev/null"]),
+        ("own network namespace", ["--netns", "/proc/self/ns/net"]),
+        ("--cgroup: is the root", ["--cgroup", rig.tree]),
+        ("--cgroup: not a directory of the cgroup v2", ["--cgroup", "/tmp"]),
+        ("--id: wants", ["--id", "Upper"]),
+        ("--id: wants", ["--id", ".dot"]),
+        ("--id: is longer", ["--id", "x" * 64]),
+        ("--mode: this value is not available in this version", ["--mode", "uplink"]),
+        ("--lane: this value is not available in this version", ["--lane", "nft"]),
+        ("--lane: there is no such value", ["--lane", "fast"]),
+    ]
+    if own != "/":
+        cases.append(("helper itself is inside", ["--cgroup", rig.tree + own]))
+    for text, words in cases:
+        options = {"--id": "a", "--netns": netns, "--cgroup": cgroup}
+        options[words[0]] = words[1]
+        done = rig.ctl("attach", *[w for pair in options.items() for w in pair])
+        assert text in done.stderr, (words, done.stderr)
+        assert done.returncode in (1, 64)
+    assert rig.ctl("list").stdout == ""
+
+
+def test_namespace_with_another_link_is_refused(rig, netns):
+    rig.daemon()
+    subprocess.run(["nsenter", f"--net={netns}", "ip", "link", "add", "up0", "type", "veth", "peer", "up1"], check=True)
+    done = rig.ctl("attach", "--id", "a", "--netns", netns, "--cgroup", rig.cgroup())
+    assert done.returncode == 1
+    assert "has the link up" in done.stderr and "--network none" in done.stderr
+    subprocess.run(["nsenter", f"--net={netns}", "ip", "link", "del", "up0"], check=True)
+    assert rig.ctl("attach", "--id", "a", "--netns", netns, "--cgroup", rig.cgroups[0]).returncode == 0
+
+
+def test_twice_is_refused(rig, netns):
+    rig.daemon()
+    first = rig.cgroup()
+    second = rig.cgroup()
+    below = os.path.join(first, "below")
+    os.mkdir(below)
+    assert rig.ctl("attach", "--id", "a", "--netns", netns, "--cgroup", first).returncode == 0
+    for words, text in ((["a", "new", second], "--id: a is attached"), (["b", netns, second], "--netns: is attached"),
+        (["b", "new", first], "--cgroup: overlaps"), (["b", "new", below], "--cgroup: overlaps")):
+        done = rig.ctl("attach", "--id", words[0], "--netns", words[1], "--cgroup", words[2])
+        assert done.returncode == 1 and text in done.stderr, done.stderr
+    assert rig.ctl("detach", "--id", "a").returncode == 0
+    os.rmdir(below)
+
+
+# ---- an attach from beginning to end ------------------------------------------------------------------------------
+
+def test_attach_and_detach_leave_nothing(rig, netns):
+    daemon = rig.daemon()
+    pins = lambda: sorted(os.listdir(os.path.join(rig.state, "bpf")) +
+        os.listdir(os.path.join(rig.state, "bpf", "flows")))
+    ruleset = lambda: subprocess.run(["nsenter", f"--net={netns}", "nft", "list", "ruleset"], text=True,
+        capture_output=True, check=True).stdout
+    routes = lambda: subprocess.run(["nsenter", f"--net={netns}", "sh", "-c",
+        "ip addr; ip route show table all; ip -6 route show table all"], text=True, capture_output=True, check=True).stdout
+    cgroup = rig.cgroup()
+    before = None
+    for _ in range(4):
+        state = rig.helper_fds(), pins(), ruleset(), routes()
+        # lo has no 127.0.0.1 before it is brought up for the first time; it keeps it
+        assert before is None or before[:3] == state[:3] and (before[3] == state[3] or "127.0.0.1" not in before[3])
+        before = state
+        done = rig.ctl("attach", "--id", "a", "--netns", netns, "--cgroup", cgroup)
+        assert done.stdout == "active " + helper_rig.DIGEST.hex() + "\n"
+        assert "a" in pins() and "chain input" in ruleset()
+        assert rig.ctl("list").stdout.startswith("a active mode=sealed ")
+        assert rig.ctl("detach", "--id", "a").returncode == 0
+        assert not daemon.offers
+    assert (rig.helper_fds(), pins(), ruleset(), routes()) == before
+    assert "192.0.2.1" not in before[3] and "default" not in before[3]
+
+
+def test_policy_arrives_sealed(rig, tmp_path):
+    daemon = rig.daemon()
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nname: mine\n")
+    rig.attach("a", "--policy", str(policy))
+    fd = daemon.offers["a"].policy
+    assert os.pread(fd, 100, 0) == b"version: 1\nname: mine\n"
+    with pytest.raises(PermissionError):
+        os.pwrite(fd, b"x", 0)
+
+
+def test_capture_refusal_and_openings(rig, netns):
+    """Connections from the cgroup and from elsewhere in the namespace; refused ones reach no listener."""
+    daemon = rig.daemon(lambda offer: active(offer.id, openings=[
+        opening("::ffff:10.1.0.0", 112, 443, 444), opening("fd00:ec2::254", 128, 80, 80, metadata=1)]))
+    cgroup = rig.cgroup()
+    assert rig.ctl("attach", "--id", "a", "--netns", netns, "--cgroup", cgroup).returncode == 0
+    offer = daemon.offers["a"]
+    listeners = [socket.socket(fileno=os.dup(fd)) for fd in offer.tcp4 + offer.tcp6]
+
+    def arrived():
+        found = []
+        for listener in listeners:
+            listener.setblocking(False)
+            try:
+                while True:
+                    client, _ = listener.accept()
+                    found.append(client.getsockname()[:2])
+                    client.close()
+            except BlockingIOError:
+                pass
+        return sorted(found)
+
+    code = CONNECT + """
+print(*[attempt(*a) for a in [(v4, '203.0.113.9', 443), (v6, '2001:db8:9::1', 8443), (v6, '::ffff:203.0.113.9', 80),
+    (v4, '10.1.2.3', 443), (v6, 'fd00:ec2::254', 80)]])
+print(*[attempt(*a) for a in [(v4, '10.1.2.3', 80), (v4, '10.2.0.1', 443), (v4, '169.254.169.254', 80),
+    (v6, 'fd00:ec2::254', 443), (v6, '64:ff9b::10.0.0.1', 443), (v6, '2002:a00:1::1', 443), (v4, '127.0.0.1', 1),
+    (v4, '203.0.113.9', 443, udp), (v6, '2001:db8:9::1', 443, udp), (v4, '203.0.113.9', 853)]])
+"""
+    wanted = sorted([("203.0.113.9", 443), ("2001:db8:9::1", 8443), ("203.0.113.9", 80), ("10.1.2.3", 443),
+        ("fd00:ec2::254", 80)])
+    for where in (cgroup, None):
+        opened, refused = inside(netns, code, where).splitlines()
+        assert opened.split() == ["connected"] * 5
+        assert "connected" not in refused and "timeout" not in refused, refused
+        if where is None:
+            assert set(refused.split()) == {"ECONNREFUSED"}
+        assert arrived() == wanted
+    for listener in listeners:
+        listener.close()
+
+
+def test_dns_answers_come_from_the_asked_address(rig, netns):
+    daemon = rig.daemon()
+    cgroup = rig.cgroup()
+    assert rig.ctl("attach", "--id", "a", "--netns", netns, "--cgroup", cgroup).returncode == 0
+    code = """
+import socket
+for family, address in ((socket.AF_INET, '203.0.113.53'), (socket.AF_INET, '127.0.0.53'), (socket.AF_INET6, '2001:db8::53'),
+    (socket.AF_INET6, '::ffff:10.0.0.2'), (socket.AF_INET6, '::1')):
+    for connected in (True, False):
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        s.settimeout(5)
+        if connected:
+            s.connect((address, 53))
+            s.send(b'question')
+            print(s.recv(100).decode())
+        else:
+            s.sendto(b'question', (address, 53))
+            answer, source = s.recvfrom(100)
+            print(answer.decode() if source[0] == address and source[1] == 53 else source)
+"""
+    client = subprocess.Popen(["nsenter", f"--net={netns}", "/usr/bin/python3", "-c",
+        f"open({cgroup + '/cgroup.procs'!r}, 'w').write('0')\n" + code], text=True, stdout=subprocess.PIPE)
+    v4, v6 = (socket.socket(fileno=os.dup(fd)) for fd in (daemon.offers["a"].udp4, daemon.offers["a"].udp6))
+    for sock in (v4, v6):
+        sock.settimeout(0.05)
+    answered = 0
+    end = time.monotonic() + 20
+    while client.poll() is None and time.monotonic() < end:
+        for sock, level, kind in ((v4, socket.IPPROTO_IP, socket.IP_PKTINFO), (v6, socket.IPPROTO_IPV6, socket.IPV6_PKTINFO)):
+            try:
+                question, control, _, peer = sock.recvmsg(512, 512)
+            except TimeoutError:
+                continue
+            info = next(data for l, k, data in control if (l, k) == (level, kind))
+            if sock is v4:  # ipi_spec_dst of the answer is ipi_addr of the question
+                info = struct.pack("I4s4s", 0, info[8:12], bytes(4))
+            sock.sendmsg([b"answer"], [(level, kind, info)], 0, peer)
+            answered += 1
+    assert client.stdout.read().split() == ["answer"] * 10
+    assert client.wait(5) == 0 and answered == 10
+    v4.close()
+    v6.close()
+
+
+def test_refused_policy_is_told_and_undone(rig, netns):
+    rig.daemon(lambda offer: active(offer.id, error=errno.EINVAL, text="policy:3:1: there is no key \"alow\""))
+    fds = rig.helper_fds()
+    cgroup = rig.cgroup()
+    done = rig.ctl("attach", "--id", "a", "--netns", netns, "--cgroup", cgroup)
+    assert done.returncode == 1 and "no key \"alow\"" in done.stderr
+    until("gone", lambda: rig.ctl("list").stdout == "" and rig.helper_fds() == fds)
+    assert "192.0.2.1" not in subprocess.run(["nsenter", f"--net={netns}", "ip", "addr"], text=True,
+        capture_output=True).stdout
+
+
+def test_silent_daemon_has_ten_seconds(rig):
+    rig.daemon(lambda offer: None)
+    begun = time.monotonic()
+    done = rig.ctl("attach", "--id", "a", "--netns", "new", "--cgroup", rig.cgroup())
+    assert done.returncode == 1 and "within 10 seconds" in done.stderr
+    assert 9 < time.monotonic() - begun < 14
+
+
+def test_client_that_gives_up_ends_its_attach(rig):
+    daemon = rig.daemon(lambda offer: None)
+    client = subprocess.Popen([NETNS, "--state", rig.state, "attach", "--id", "a", "--netns", "new", "--cgroup",
+        rig.cgroup()])
+    until("offered", lambda: "a" in daemon.offers)
+    helper_rig.kill(client)
+    until("gone", lambda: rig.ctl("list").stdout == "")
+
+
+def test_restarted_daemon_is_offered_every_sandbox_again(rig, netns):
+    first = rig.daemon()
+    rig.attach("a")
+    cgroup = rig.cgroup()
+    assert rig.ctl("attach", "--id", "b", "--netns", netns, "--cgroup", cgroup).returncode == 0
+    first.close()
+    # the backlog takes connections while nobody is there
+    assert inside(netns, CONNECT + "print(attempt(v4, '203.0.113.9', 443))", cgroup) == "connected"
+    assert rig.ctl("list", "--daemon").returncode == 1
+    second = rig.daemon()
+    until("offers", lambda: set(second.offers) == {"a", "b"})
+    assert rig.ctl("list").stdout.count(" active ") == 2
+    assert rig.ctl("detach", "--id", "b").returncode == 0
+    assert set(second.offers) == {"a"}
+
+
+def test_dead_helper_is_fail_closed_and_replaced(rig, netns):
+    rig.daemon()
+    cgroup = rig.cgroup()
+    assert rig.ctl("attach", "--id", "a", "--netns", netns, "--cgroup", cgroup).returncode == 0
+    helper_rig.kill(rig.helper)
+    attempts = inside(netns, CONNECT + "print(attempt(v4, '203.0.113.9', 443), attempt(v6, '2001:db8::9', 443),"
+        "attempt(v4, '10.0.0.1', 80), attempt(v4, '203.0.113.9', 443, udp))", cgroup)
+    assert attempts.split() == ["ECONNREFUSED"] * 4
+    rig.daemons.pop().close()
+    rig.serve()
+    rig.daemon()
+    assert rig.ctl("attach", "--id", "a", "--netns", netns, "--cgroup", cgroup).returncode == 0
+    assert rig.ctl("detach", "--id", "a").returncode == 0
+    rig.helper.terminate()
+    assert rig.helper.wait(10) == 0
+    assert not os.path.exists(os.path.join(rig.state, "helper.sock"))
+    os.rmdir(rig.state)
+
+
+# ---- hold ---------------------------------------------------------------------------------------------------------
+
+def hold(rig, cgroup):
+    client = subprocess.Popen([NETNS, "--state", rig.state, "attach", "--hold", "--own-cgroup", "--id", "held", "--netns",
+        "new", "--cgroup", cgroup], text=True, stdout=subprocess.PIPE)
+    assert client.stdout.readline().startswith("active ")
+    return client
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_holder_killed_ends_everything(rig, number):
+    daemon = rig.daemon()
+    fds = rig.helper_fds()
+    cgroup = rig.cgroup()
+    holder = hold(rig, cgroup)
+    sleeper = subprocess.Popen([NETNS, "--state", rig.state, "enter", "--id", "held", "--", "sh", "-c",
+        "setsid sleep 600 & sleep 600"])
+    until("entered", lambda: len(open(os.path.join(cgroup, "cgroup.procs")).read().split()) == 4)
+    helper_rig.kill(holder, number)
+    assert sleeper.wait(10) == 128 + signal.SIGKILL
+    until("cgroup gone", lambda: not os.path.exists(cgroup))
+    until("descriptors closed", lambda: rig.helper_fds() == fds)
+    assert rig.ctl("list").stdout == "" and not daemon.offers
+
+
+def test_private_helper_ends_with_the_hold():
+    rig = helper_rig.Rig("--private")
+    rig.daemon()
+    os.makedirs(os.path.join(rig.state, "sandboxes"))
+    os.chown(os.path.join(rig.state, "sandboxes"), 65534, 65534)
+    os.chmod(os.path.join(rig.state, "sandboxes"), 0o700)
+    # a daemon in this very process must not be ended: it is another's
+    rig.daemons.pop().close()
+    script = f"""
+import sys, time; sys.path.insert(0, {os.path.dirname(__file__)!r})
+import helper_rig
+helper_rig.Daemon({rig.state!r}); time.sleep(600)
+"""
+    daemon = subprocess.Popen(["/usr/bin/python3", "-c", script])
+    until("connected", lambda: rig.ctl("list", "--daemon").returncode == 0)
+    holder = hold(rig, rig.cgroup())
+    helper_rig.kill(holder)
+    assert rig.helper.wait(10) == 0
+    assert daemon.wait(5) == -signal.SIGTERM
+    assert rig.close() == (0, False)
+
+
+def test_stop_takes_held_sandboxes_down(rig):
+    rig.daemon()
+    cgroup = rig.cgroup()
+    holder = hold(rig, cgroup)
+    rig.helper.terminate()
+    assert rig.helper.wait(10) == 0
+    assert holder.wait(5) == 0
+    assert not os.path.exists(cgroup)
+
+
+# ---- enter --------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def entered(rig):
+    rig.daemon()
+    rig.attach("a", "--search", "corp.example", "--search", "lab.example")
+    return lambda *words, **more: rig.ctl("enter", "--id", "a", *words, **more)
+
+
+def test_status_of_the_command(entered):
+    assert entered("--", "sh", "-c", "exit 7").returncode == 7
+    assert entered("--", "sh", "-c", "kill -9 $$").returncode == 128 + 9
+    assert entered("--", "/nonexistent").returncode == 127
+    assert entered("--", "/etc/passwd").returncode == 126
+    assert entered("--user", "nobody-of-that-name", "--", "true").returncode == 125
+
+
+def test_view_and_privileges(entered, rig):
+    done = entered("--user", "nobody", "--env", "ADDED=one two", "--", "sh", "-c", "cat /etc/resolv.conf; id -un; "
+        "grep -c . /proc/1/cmdline >/dev/null; ls /proc | grep -c '^[0-9]'; grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):'"
+        " /proc/self/status; ls -A " + rig.state + "; echo $ADDED; env | grep -c SECRET; ls /proc/self/fd | wc -l",
+        env={**os.environ, "SECRET": "x"})
+    lines = done.stdout.split("\n")
+    assert lines[:3] == ["nameserver 192.0.2.1", "search corp.example lab.example", "nobody"], done
+    assert int(lines[3]) <= 5
+    assert lines[4:8] == ["CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"]
+    assert lines[8:11] == ["resolv.conf", "one two", "0"]
+    assert int(lines[11]) == 4, "0, 1, 2 and the directory itself"
+
+
+JAIL = """
+import ctypes, errno, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*words):
+    ctypes.set_errno(0)
+    return 'ok' if libc.syscall(*[ctypes.c_long(w) for w in words]) >= 0 else errno.errorcode[ctypes.get_errno()]
+def family(*words):
+    try:
+        socket.socket(*words).close()
+        return 'ok'
+    except OSError as e:
+        return errno.errorcode[e.errno]
+print(family(socket.AF_INET), family(socket.AF_INET6), family(socket.AF_UNIX), family(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+print(family(40, 1), family(17, 3), family(socket.AF_NETLINK, socket.SOCK_RAW, 16), family(38, 5), call(41, 2 | 1 << 32, 1, 0))
+print(call(272, 0x10000000), call(272, 0x40000000), call(321, 0, 0, 0), call(438, 0, 0, 0), call(308, 0, 0))
+print(call(56, 0x10000000 | 17, 0, 0, 0, 0), call(435, 0, 0))
+"""
+
+
+def test_jail(entered):
+    done = entered("--", "/usr/bin/python3", "-c", JAIL)
+    allowed, families, calls, clones = done.stdout.splitlines()
+    assert allowed.split() == ["ok"] * 4
+    assert families.split() == ["EAFNOSUPPORT"] * 5
+    assert calls.split() == ["EPERM"] * 5
+    assert clones.split() == ["EPERM", "ENOSYS"]
+    # the control: without the jail the kernel answers these otherwise
+    free = subprocess.run(["/usr/bin/python3", "-c", JAIL.replace("call(56, 0x10000000 | 17, 0, 0, 0, 0), ", "'', ")],
+        text=True, capture_output=True, check=True).stdout.splitlines()
+    assert free[1].split() != ["EAFNOSUPPORT"] * 5 and free[2] != calls
+
+
+@pytest.mark.parametrize("command", [
+    ["/usr/bin/python3", "-c", "import subprocess, threading; threading.Thread(target=print).start();"
+        "subprocess.run(['true'], check=True)"],
+    ["/usr/bin/node", "-e", "require('fs').promises.readFile('/etc/hostname').then(() => process.exit(0))"],
+    ["git", "--version"],
+    ["bash", "-c", "diff <(echo a) <(echo a)"],
+], ids=lambda c: os.path.basename(c[0]))
+def test_ordinary_programs_run(entered, command):
+    done = entered("--user", "nobody", "--", *command)
+    assert done.returncode == 0, done.stderr
+
+
+def test_waiter_killed_ends_the_command(entered, rig):
+    waiter = subprocess.Popen([NETNS, "--state", rig.state, "enter", "--id", "a", "--", "sleep", "600"])
+    procs = os.path.join(rig.cgroups[0], "cgroup.procs")
+    until("entered", lambda: len(open(procs).read().split()) == 2)
+    helper_rig.kill(waiter)
+    until("ended", lambda: open(procs).read() == "")
+
+
+def test_term_is_passed_on(entered, rig):
+    waiter = subprocess.Popen([NETNS, "--state", rig.state, "enter", "--id", "a", "--", "sh", "-c",
+        "trap 'exit 3' TERM; echo ready; while :; do sleep 0.1; done"], text=True, stdout=subprocess.PIPE)
+    assert waiter.stdout.readline() == "ready\n"
+    assert helper_rig.kill(waiter, signal.SIGTERM) == 3
