@@ -197,10 +197,10 @@ probes: $(patsubst %,$(B)/probes/%,$(PROBES))
 # a fuzzer includes the .c it tests and links the rest of what it needs, all of it instrumented
 FUZZFLAGS := -std=gnu11 -g -O1 -D_GNU_SOURCE -Iuserspace -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZ_sniff       := tls/sniff
-FUZZ_h1_request  := http/h1_head http/fields http/authority http/target
-FUZZ_h1_response := http/h1_head http/fields http/authority http/target
-FUZZ_h1_body     := http/h1_body http/h1_head http/fields http/authority http/target
-FUZZ_authority   := http/authority http/target
+FUZZ_h1_request  := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
+FUZZ_h1_response := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
+FUZZ_h1_body     := http/h1_body http/fields
+FUZZ_authority   := http/authority http/target model/addr
 FUZZ_yaml        := conf/yaml base/fault
 FUZZ_hosts       := policy/hosts model/addr base/fault
 FUZZ_policy      := policy/digest policy/hosts policy/load policy/match policy/policy policy/private conf/yaml conf/table base/fault base/buf model/addr model/range model/category
