@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * placeholder.c – see placeholder.h. Entries in the order in which they were made, and an open-addressed table over
- * their texts: whether some text is one of them costs one hash, so heads can be searched at every "spx_".
+ * placeholder.c – see placeholder.h. Entries in the order in which they were made, and an
+ * open-addressed table over their texts: whether some text is one of them costs one hash, so heads
+ * can be searched at every "spx_".
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,10 +18,11 @@
 
 enum {
 	PLACEHOLDER_NAME = 64,
-	PLACEHOLDER_MAX = 1024,	 /* entries, those of former credentials too */
+	PLACEHOLDER_MAX = 1024, /* entries, those of former credentials too */
 	PLACEHOLDER_SLOTS = 2048, /* of the table, a power of two */
 	PLACEHOLDER_ALPHABET = 62,
-	PLACEHOLDER_FAIR = 256 / PLACEHOLDER_ALPHABET * PLACEHOLDER_ALPHABET, /* bytes from here on are thrown away */
+	PLACEHOLDER_FAIR = 256 / PLACEHOLDER_ALPHABET *
+			   PLACEHOLDER_ALPHABET, /* bytes from here on are thrown away */
 };
 
 static const char placeholder_head[] = "spx_";
@@ -41,7 +43,8 @@ static unsigned placeholder_slot(struct slice text)
 	return (unsigned)hash_add(hash_start(), text) & (PLACEHOLDER_SLOTS - 1);
 }
 
-static const struct placeholder_entry *placeholder_entry(const struct placeholders *p, struct slice text)
+static const struct placeholder_entry *placeholder_entry(
+	const struct placeholders *p, struct slice text)
 {
 	if (text.n != PLACEHOLDER_TEXT)
 		return NULL;
@@ -75,7 +78,8 @@ static int placeholder_add(struct placeholders *p, const char *name, struct slic
 /* Each character is as likely as every other. */
 static int placeholder_draw(placeholder_random random, void *arg, char ret[PLACEHOLDER_TEXT])
 {
-	static const char alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static const char alphabet[] =
+		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	unsigned n = sizeof(placeholder_head) - 1;
 	uint8_t bytes[PLACEHOLDER_CORE];
 
@@ -97,8 +101,8 @@ static int placeholder_draw(placeholder_random random, void *arg, char ret[PLACE
 	return -EIO; /* such bytes are not random */
 }
 
-int placeholders_make(const struct placeholders *old, const struct credset *set, placeholder_random random, void *arg,
-	struct placeholders **ret)
+int placeholders_make(const struct placeholders *old, const struct credset *set,
+	placeholder_random random, void *arg, struct placeholders **ret)
 {
 	struct placeholders *p = calloc(1, sizeof(*p));
 	int r = 0;
@@ -138,7 +142,8 @@ struct placeholder_record {
 };
 
 static const struct conf_key placeholder_record_keys[] = {
-	{"version", CONF_TYPE_NUMBER, true, offsetof(struct placeholder_record, version), .min = 1, .max = 1},
+	{"version", CONF_TYPE_NUMBER, true, offsetof(struct placeholder_record, version), .min = 1,
+		.max = 1},
 	{"placeholders", CONF_TYPE_NODE, true, offsetof(struct placeholder_record, placeholders)},
 };
 static const struct conf_table placeholder_record_table = {
@@ -189,7 +194,8 @@ static bool placeholder_good(struct slice text)
 	return text.n == PLACEHOLDER_TEXT && memcmp(text.p, placeholder_head, text.n - core.n) == 0;
 }
 
-static int placeholders_fill(struct placeholders *p, const struct conf_doc *doc, struct fault *fault)
+static int placeholders_fill(
+	struct placeholders *p, const struct conf_doc *doc, struct fault *fault)
 {
 	struct placeholder_record record = {0};
 	int r = conf_read(&placeholder_record_table, doc, doc->root, fault, &record);
@@ -204,15 +210,18 @@ static int placeholders_fill(struct placeholders *p, const struct conf_doc *doc,
 		r = conf_read(&placeholder_row_table, doc, n, fault, &row);
 		if (r < 0)
 			return r;
-		if (strlen(row.credential) > PLACEHOLDER_NAME || !placeholder_good(slice_str(row.text)))
+		if (strlen(row.credential) > PLACEHOLDER_NAME ||
+			!placeholder_good(slice_str(row.text)))
 			return conf_fault(doc, n, fault, "not a placeholder");
 		if (placeholder_add(p, row.credential, slice_str(row.text)) < 0)
-			return conf_fault(doc, n, fault, "a placeholder too many, or one that is there twice");
+			return conf_fault(doc, n, fault,
+				"a placeholder too many, or one that is there twice");
 	}
 	return 0;
 }
 
-int placeholders_load(struct slice text, const char *file, struct fault *fault, struct placeholders **ret)
+int placeholders_load(
+	struct slice text, const char *file, struct fault *fault, struct placeholders **ret)
 {
 	struct placeholders *p = calloc(1, sizeof(*p));
 	struct conf_doc *doc = NULL;
@@ -254,7 +263,8 @@ const char *placeholders_find(const struct placeholders *p, struct slice text)
 const char *placeholders_search(const struct placeholders *p, struct slice in, size_t *at)
 {
 	while (in.n >= PLACEHOLDER_TEXT && *at <= in.n - PLACEHOLDER_TEXT) {
-		const uint8_t *hit = memmem(in.p + *at, in.n - *at, placeholder_head, sizeof(placeholder_head) - 1);
+		const uint8_t *hit = memmem(
+			in.p + *at, in.n - *at, placeholder_head, sizeof(placeholder_head) - 1);
 		const char *name;
 
 		if (!hit)
