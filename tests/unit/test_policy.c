@@ -195,11 +195,15 @@ static void test_shadowed(void **state)
 		 "- {name: port, hosts: [api.test], ports: [443, 8080], action: deny}\n"
 		 "- {name: get, hosts: [c.test], methods: [GET], action: allow}\n"
 		 "- {name: more, hosts: [c.test], methods: [GET, POST], action: deny}\n"
+		 "- {name: two, hosts: [d.test], ports: [81, 80], action: allow}\n"
+		 "- {name: span, hosts: [d.test], ports: [80-81], action: allow}\n"
 		 "- {name: any, hosts: [c.test], action: deny}\n"
 		 "- {name: rest, hosts: ['*'], action: deny}\n");
 	policy_check(p, collect, warnings);
 	assert_string_equal(warnings,
 		"f:4:3: rule `same` never decides: rule `api` in line 3 matches all of it first, "
+		"with the same action\n"
+		"f:9:3: rule `span` never decides: rule `two` in line 8 matches all of it first, "
 		"with the same action\n");
 	policy_unref(p);
 
@@ -315,6 +319,7 @@ static void test_names(void **state)
 		bool opens, exact;
 	} rows[] = {
 		{"shut.a.test", false, false},
+		{"low.test", true, true}, /* above 80 */
 		{"half.a.test", true, false},
 		{"x.a.test", true, false},
 		{"a.test", false, false},
@@ -329,6 +334,8 @@ static void test_names(void **state)
 		"- {name: half, hosts: [half.a.test], ports: [80], action: deny}\n"
 		"- {name: a, hosts: ['*.a.test'], action: allow}\n"
 		"- {name: m, hosts: [methods.test], methods: [POST], action: deny}\n"
+		"- {name: low, hosts: [low.test], ports: [1-80], action: deny}\n"
+		"- {name: l, hosts: [low.test], ports: [1-100], action: allow}\n"
 		"- {name: e, hosts: [exact.test, methods.test], ports: [8443], action: allow}\n");
 	char why[HOST_WHY];
 	struct host_pattern w;

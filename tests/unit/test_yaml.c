@@ -41,6 +41,8 @@ static const struct {
 	{"{\"a\": \"\\ud83d\"}", "f:1:10: found invalid Unicode character escape code (while "
 				 "parsing a quoted scalar in "
 				 "line 1)"},
+	{"{\"a\": \"\\\\ud83d\\ude00\"}", "f:1:17: found invalid Unicode character escape code "
+					  "(while parsing a quoted scalar in line 1)"},
 	{"a: [1, 2\n", "f:2:1: did not find expected ',' or ']' (while parsing a flow sequence in "
 		       "line 1)"},
 	{"a: 1\n\tb: 2\n", "f:2:1: found a tab character that violates indentation (while scanning "

@@ -33,10 +33,22 @@ struct placeholder_entry {
 };
 
 struct placeholders {
-	unsigned n;
-	struct placeholder_entry entries[PLACEHOLDER_MAX];
+	unsigned n, max;
 	uint16_t slots[PLACEHOLDER_SLOTS]; /* entry + 1; 0 = free */
+	struct placeholder_entry entries[];
 };
+
+static struct placeholders *placeholders_new(unsigned max)
+{
+	struct placeholders *p;
+
+	if (max > PLACEHOLDER_MAX)
+		max = PLACEHOLDER_MAX;
+	p = calloc(1, sizeof(*p) + max * sizeof(p->entries[0]));
+	if (p)
+		p->max = max;
+	return p;
+}
 
 static unsigned placeholder_slot(struct slice text)
 {
@@ -59,13 +71,14 @@ static const struct placeholder_entry *placeholder_entry(
 /* 0, -E2BIG, -EEXIST for a name or a text that is there already. */
 static int placeholder_add(struct placeholders *p, const char *name, struct slice text)
 {
-	struct placeholder_entry *e = &p->entries[p->n];
+	struct placeholder_entry *e;
 	unsigned at = placeholder_slot(text);
 
-	if (p->n == PLACEHOLDER_MAX)
+	if (p->n == p->max)
 		return -E2BIG;
 	if (placeholders_text(p, name) || placeholder_entry(p, text))
 		return -EEXIST;
+	e = &p->entries[p->n];
 	memcpy(e->name, name, strlen(name) + 1);
 	memcpy(e->text, text.p, text.n);
 	e->text[text.n] = '\0';
@@ -104,13 +117,14 @@ static int placeholder_draw(placeholder_random random, void *arg, char ret[PLACE
 int placeholders_make(const struct placeholders *old, const struct credset *set,
 	placeholder_random random, void *arg, struct placeholders **ret)
 {
-	struct placeholders *p = calloc(1, sizeof(*p));
+	struct placeholders *p = placeholders_new((old ? old->n : 0) + credset_count(set));
 	int r = 0;
 
 	if (!p)
 		return -ENOMEM;
-	if (old)
-		*p = *old;
+	for (unsigned i = 0; old && i < old->n && r == 0; i++)
+		r = placeholder_add(
+			p, old->entries[i].name, slice_of(old->entries[i].text, PLACEHOLDER_TEXT));
 	for (unsigned i = 0; i < credset_count(set) && r == 0; i++) {
 		const char *name = credset_at(set, i)->name;
 		char text[PLACEHOLDER_TEXT];
@@ -194,20 +208,13 @@ static bool placeholder_good(struct slice text)
 	return text.n == PLACEHOLDER_TEXT && memcmp(text.p, placeholder_head, text.n - core.n) == 0;
 }
 
-static int placeholders_fill(
-	struct placeholders *p, const struct conf_doc *doc, struct fault *fault)
+static int placeholders_fill(struct placeholders *p, const struct conf_doc *doc,
+	const struct conf_node *list, struct fault *fault)
 {
-	struct placeholder_record record = {0};
-	int r = conf_read(&placeholder_record_table, doc, doc->root, fault, &record);
-
-	if (r < 0)
-		return r;
-	if (record.placeholders->kind != CONF_LIST)
-		return conf_fault(doc, record.placeholders, fault, "`placeholders` must be a list");
-	for (const struct conf_node *n = record.placeholders->first; n; n = n->next) {
+	for (const struct conf_node *n = list->first; n; n = n->next) {
 		struct placeholder_row row = {0};
+		int r = conf_read(&placeholder_row_table, doc, n, fault, &row);
 
-		r = conf_read(&placeholder_row_table, doc, n, fault, &row);
 		if (r < 0)
 			return r;
 		if (strlen(row.credential) > PLACEHOLDER_NAME ||
@@ -220,27 +227,39 @@ static int placeholders_fill(
 	return 0;
 }
 
-int placeholders_load(
-	struct slice text, const char *file, struct fault *fault, struct placeholders **ret)
+static int placeholders_read(
+	const struct conf_doc *doc, struct fault *fault, struct placeholders **ret)
 {
-	struct placeholders *p = calloc(1, sizeof(*p));
-	struct conf_doc *doc = NULL;
-	int r;
+	struct placeholder_record record = {0};
+	struct placeholders *p;
+	int r = conf_read(&placeholder_record_table, doc, doc->root, fault, &record);
 
-	if (!p)
-		return -ENOMEM;
-	r = conf_parse(text, file, fault, &doc);
-	if (r == 0) {
-		doc->sealed = true;
-		r = placeholders_fill(p, doc, fault);
-	}
-	conf_free(doc);
+	if (r < 0)
+		return r;
+	if (record.placeholders->kind != CONF_LIST)
+		return conf_fault(doc, record.placeholders, fault, "`placeholders` must be a list");
+	p = placeholders_new(record.placeholders->count);
+	r = p ? placeholders_fill(p, doc, record.placeholders, fault) : -ENOMEM;
 	if (r < 0) {
 		placeholders_free(p);
 		return r;
 	}
 	*ret = p;
 	return 0;
+}
+
+int placeholders_load(
+	struct slice text, const char *file, struct fault *fault, struct placeholders **ret)
+{
+	struct conf_doc *doc;
+	int r = conf_parse(text, file, fault, &doc);
+
+	if (r < 0)
+		return r;
+	doc->sealed = true;
+	r = placeholders_read(doc, fault, ret);
+	conf_free(doc);
+	return r;
 }
 
 /* ---- look-ups ---- */
