@@ -379,6 +379,8 @@ static const struct {
 	{"db.corp.test", "2001:db8::1", 443, CATEGORY_NONE},
 	{"db.corp.test", "10.20.1.1", 5432, CATEGORY_NONE},
 	{"db.corp.test", "10.20.1.1", 6001, CATEGORY_NONE},
+	{"db.corp.test", "10.20.1.1", 0, CATEGORY_NONE}, /* at some port */
+	{"other.test", "10.20.1.1", 0, CATEGORY_PRIVATE_ADDRESS},
 	{"db.corp.test", "10.20.1.1", 443, CATEGORY_PRIVATE_ADDRESS},
 	{"db.corp.test", "10.21.1.1", 5432, CATEGORY_PRIVATE_ADDRESS},
 	{"x.wild.test", "10.20.1.1", 5432, CATEGORY_NONE},

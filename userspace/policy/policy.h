@@ -73,8 +73,8 @@ bool policy_opens_pattern(const struct policy *p, const struct host_pattern *pat
 
 /*
  * The dialler's check of one candidate address of a host, at its port (0 = is there a port where it
- * could be dialled?): CATEGORY_NONE, or PRIVATE_ADDRESS or METADATA_ADDRESS. The range table refuses,
- * private: lifts. Loopback, multicast and reserved ranges are never lifted.
+ * could be dialled?): CATEGORY_NONE, or PRIVATE_ADDRESS or METADATA_ADDRESS. The range table
+ * refuses, private: lifts. Loopback, multicast and reserved ranges are never lifted.
  */
 enum category policy_address(const struct policy *p, const struct host *h, const struct addr *a);
 
