@@ -11,6 +11,8 @@
  * Sending: tx fills while out is in flight; they change places when out is empty. So the engine and the owner always
  * write to memory that the kernel does not hold.
  *
+ * #syscalls: shutdown setsockopt
+ *
  * Closing: cancel what is in flight, close the descriptor when nothing is, give the slot back. Only leg_reap() frees.
  */
 #include <errno.h>
@@ -205,17 +207,16 @@ static void leg_send(struct leg *l)
 	l->inflight++;
 }
 
+/*
+ * A plain call: the ring's shutdown is handed to a kernel thread that looks the descriptor's number up only then, when
+ * it may be another connection's already (seen on 6.18, as connections that ended with a stranger).
+ */
 static void leg_send_fin(struct leg *l)
 {
-	struct io_uring_sqe *sqe;
-
 	if (!l->shut || l->fin_sent || !leg_drained(l))
 		return;
 	l->fin_sent = true;
-	sqe = loop_sqe(l->worker->loop, (union ring_ref){.op = LOOP_OP_NONE});
-	sqe->opcode = IORING_OP_SHUTDOWN;
-	sqe->fd = l->fd;
-	sqe->len = SHUT_WR;
+	(void)shutdown(l->fd, SHUT_WR); /* the peer may be gone */
 }
 
 void leg_flush(struct leg *l)

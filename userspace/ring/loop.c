@@ -62,7 +62,6 @@ static const uint8_t loop_ops[] = {
 	IORING_OP_SEND,
 	IORING_OP_RECVMSG,
 	IORING_OP_SENDMSG,
-	IORING_OP_SHUTDOWN,
 	IORING_OP_CLOSE,
 };
 
