@@ -25,7 +25,7 @@ static void buf_shift(struct buf *b)
 
 static int buf_grow(struct buf *b, size_t need)
 {
-	/* always doubled, also when compacting would do: a window that slides must not be moved at each byte */
+	/* doubled even when compacting would do: a sliding window must not be moved at each byte */
 	size_t cap = b->cap ? b->cap * 2 : BUF_FIRST, used = buf_used(b);
 	uint8_t *data;
 
@@ -36,9 +36,8 @@ static int buf_grow(struct buf *b, size_t need)
 	data = malloc(cap);
 	if (!data)
 		return -ENOMEM;
-	if (used)
-		memcpy(data, b->data + b->start, used);
 	if (b->data) {
+		memcpy(data, b->data + b->start, used);
 		explicit_bzero(b->data, b->cap);
 		free(b->data);
 	}

@@ -141,7 +141,7 @@ static int head_note_coding(struct head *h, struct slice value, struct slice raw
  */
 static int head_note_length(struct head *h, struct slice value, struct slice raw)
 {
-	struct slice member = value;
+	struct slice member;
 	bool again = h->has_length;
 
 	(void)raw;
