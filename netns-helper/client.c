@@ -51,8 +51,19 @@ static int client_connect(const struct arguments *a, int *ret)
 	return CLIENT_OK;
 }
 
+/* The daemon knows a policy by its text alone, and calls it "policy"; here it has a path. */
+static void client_refused(const struct arguments *a, const char *text)
+{
+	static const char unnamed[] = "policy:";
+
+	if (a->policy && strncmp(text, unnamed, sizeof(unnamed) - 1) == 0)
+		log_error("%s:%s", a->policy, text + sizeof(unnamed) - 1);
+	else
+		log_error("%s", text);
+}
+
 /* One request, one answer of n bytes that begins with a proto_reply; refusals come as a bare one and are reported. */
-static int client_ask(int sock, const void *request, size_t size, const int *fds, size_t nfds, struct proto_reply *reply,
+static int client_ask(const struct arguments *a, int sock, const void *request, size_t size, const int *fds, size_t nfds, struct proto_reply *reply,
 	size_t n, int *got, size_t *ngot)
 {
 	size_t none = 0;
@@ -74,7 +85,7 @@ static int client_ask(int sock, const void *request, size_t size, const int *fds
 	}
 	reply->text[sizeof(reply->text) - 1] = '\0';
 	if (reply->error) {
-		log_error("%s", reply->text);
+		client_refused(a, reply->text);
 		return CLIENT_FAILED;
 	}
 	return (size_t)r == n ? CLIENT_OK : CLIENT_NO_HELPER;
@@ -163,7 +174,7 @@ int client_attach(const struct arguments *a)
 	if (status == CLIENT_OK)
 		status = client_attach_open(a, fds);
 	if (status == CLIENT_OK)
-		status = client_ask(sock, &request, sizeof(request), fds, ARRAY_SIZE(fds), &reply, sizeof(reply), NULL,
+		status = client_ask(a, sock, &request, sizeof(request), fds, ARRAY_SIZE(fds), &reply, sizeof(reply), NULL,
 			NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		cleanup_close(&fds[i]);
@@ -184,7 +195,7 @@ int client_detach(const struct arguments *a)
 	if (status == CLIENT_OK)
 		status = client_connect(a, &sock);
 	if (status == CLIENT_OK)
-		status = client_ask(sock, &request, sizeof(request), NULL, 0, &reply, sizeof(reply), NULL, NULL);
+		status = client_ask(a, sock, &request, sizeof(request), NULL, 0, &reply, sizeof(reply), NULL, NULL);
 	return status;
 }
 
@@ -197,7 +208,7 @@ int client_list(const struct arguments *a)
 	int status = client_connect(a, &sock);
 
 	while (status == CLIENT_OK) {
-		status = client_ask(sock, &request, sizeof(request), NULL, 0, &reply, sizeof(reply), NULL, NULL);
+		status = client_ask(a, sock, &request, sizeof(request), NULL, 0, &reply, sizeof(reply), NULL, NULL);
 		if (status != CLIENT_OK || !reply.text[0])
 			break;
 		if (!a->daemon)
@@ -233,7 +244,7 @@ int client_enter(const struct arguments *a)
 	if (status == CLIENT_OK)
 		status = client_connect(a, &sock);
 	if (status == CLIENT_OK)
-		status = client_ask(sock, &request, sizeof(request), NULL, 0, &entered.reply, sizeof(entered), fds, &nfds);
+		status = client_ask(a, sock, &request, sizeof(request), NULL, 0, &entered.reply, sizeof(entered), fds, &nfds);
 	if (status != CLIENT_OK || nfds != ARRAY_SIZE(fds))
 		return ENTER_FAILED;
 	if (!realpath(a->state, state)) {

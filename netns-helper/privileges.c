@@ -21,10 +21,8 @@ static const cap_value_t privileges_serving[] = {
 	CAP_PERFMON,	      /* the verifier's leave to read task structures for attribution */
 	CAP_NET_BIND_SERVICE, /* port 53 inside the sandbox */
 	CAP_KILL,	      /* the processes of a held sandbox, and a private daemon */
+	CAP_DAC_OVERRIDE,     /* rmdir in the root of the cgroup tree, which nobody may write; a private STATE */
 };
-
-/* Removing STATE with what the daemon's uid put there. */
-static const cap_value_t privileges_cleaning[] = {CAP_DAC_OVERRIDE};
 
 /* Adds those of the list that the process holds. */
 static int privileges_add(cap_t to, const cap_value_t *list, size_t n)
@@ -72,7 +70,7 @@ static int privileges_apply(cap_t kept)
 	return cap_set_proc(kept) < 0 ? -errno : 0;
 }
 
-int privileges_serve(bool cleans_up)
+int privileges_serve(void)
 {
 	cap_t kept = cap_init();
 	int r;
@@ -80,8 +78,6 @@ int privileges_serve(bool cleans_up)
 	if (!kept)
 		return -errno;
 	r = privileges_add(kept, privileges_serving, ARRAY_SIZE(privileges_serving));
-	if (r == 0 && cleans_up)
-		r = privileges_add(kept, privileges_cleaning, ARRAY_SIZE(privileges_cleaning));
 	if (r == 0)
 		r = privileges_apply(kept);
 	(void)cap_free(kept); /* cannot fail for what cap_init() gave */

@@ -476,7 +476,7 @@ static int serve_listen(struct serve *serve, const struct passwd *user, int even
 	r = loop_watch(&serve->loop, &serve->listener, EPOLLIN);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch helper.sock: %s", strerror(-r));
-	r = privileges_serve(serve->options->private);
+	r = privileges_serve();
 	return r < 0 ? fault_set(fault, r, "cannot drop privileges: %s", strerror(-r)) : 0;
 }
 

@@ -14,6 +14,8 @@ import helper_rig
 from helper_rig import (ACTIVE, ATTACH, DETACH, ENTER, GONE, LIST, NETNS, REPLY, VERSION, active, attach, name, opening,
     receive, send, until)
 
+IP_PKTINFO = 8  # linux/in.h; python 3.11 does not name it
+
 
 @pytest.fixture
 def rig():
@@ -270,7 +272,15 @@ def test_attach_and_detach_leave_nothing(rig, netns):
         assert rig.ctl("detach", "--id", "a").returncode == 0
         assert not daemon.offers
     assert (rig.helper_fds(), pins(), ruleset(), routes()) == before
-    assert "192.0.2.1" not in before[3] and "default" not in before[3]
+    assert "inet 192.0.2.1" not in before[3] and "local default" not in before[3]
+
+
+def test_policy_faults_name_the_file(rig, tmp_path):
+    rig.daemon(lambda offer: active(offer.id, error=errno.EINVAL, text="policy:3:1: there is no key"))
+    policy = tmp_path / "mine.yaml"
+    policy.write_text("version: 1\n")
+    done = rig.ctl("attach", "--id", "a", "--netns", "new", "--cgroup", rig.cgroup(), "--policy", str(policy))
+    assert done.returncode == 1 and f"{policy}:3:1: there is no key" in done.stderr
 
 
 def test_policy_arrives_sealed(rig, tmp_path):
@@ -354,7 +364,7 @@ for family, address in ((socket.AF_INET, '203.0.113.53'), (socket.AF_INET, '127.
     answered = 0
     end = time.monotonic() + 20
     while client.poll() is None and time.monotonic() < end:
-        for sock, level, kind in ((v4, socket.IPPROTO_IP, socket.IP_PKTINFO), (v6, socket.IPPROTO_IPV6, socket.IPV6_PKTINFO)):
+        for sock, level, kind in ((v4, socket.IPPROTO_IP, IP_PKTINFO), (v6, socket.IPPROTO_IPV6, socket.IPV6_PKTINFO)):
             try:
                 question, control, _, peer = sock.recvmsg(512, 512)
             except TimeoutError:
