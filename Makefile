@@ -42,6 +42,8 @@ HELPER   := arguments attach cgroup client daemon_link document enter intervals 
             programs routes sandboxes serve state steer_program view
 BPF      := policy flows steer
 CTL      := main check client
+PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
+            unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
 UNIT_base     := buf fault fdpass json secret slab
@@ -98,7 +100,7 @@ say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
-.PHONY: all try check lint fuzz clean unit fuzzers
+.PHONY: all try check lint fuzz clean unit fuzzers probes
 all: $(PROGRAMS)
 
 # one archive for each folder of userspace/
@@ -178,19 +180,27 @@ endef
 $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t)))))
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
-$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/world netns-helper/programs netns-helper/steer_program) $(B)/model.a $(B)/base.a
+$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world netns-helper/programs netns-helper/steer_program) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz
 
 unit: $(UNITS) $(B)/tests/bpf/battery
 
+# a probe is one file; it proves one behaviour of the kernel that something here relies on
+$(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDHARD) -o $@ $< -lbpf -lelf -lz -luring -lpthread
+
+probes: $(patsubst %,$(B)/probes/%,$(PROBES))
+
 # a fuzzer includes the .c it tests and links the rest of what it needs, all of it instrumented
 FUZZFLAGS := -std=gnu11 -g -O1 -D_GNU_SOURCE -Iuserspace -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZ_sniff       := tls/sniff
-FUZZ_h1_request  := http/h1_head http/fields http/authority http/target
-FUZZ_h1_response := http/h1_head http/fields http/authority http/target
-FUZZ_h1_body     := http/h1_body http/h1_head http/fields http/authority http/target
-FUZZ_authority   := http/authority http/target
+FUZZ_h1_request  := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
+FUZZ_h1_response := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
+FUZZ_h1_body     := http/h1_body http/fields
+FUZZ_authority   := http/authority http/target model/addr
 FUZZ_yaml        := conf/yaml base/fault
 FUZZ_hosts       := policy/hosts model/addr base/fault
 FUZZ_policy      := policy/digest policy/hosts policy/load policy/match policy/policy policy/private conf/yaml conf/table base/fault base/buf model/addr model/range model/category
@@ -220,7 +230,7 @@ try:
 
 check:
 	scripts/setup --tests
-	$(MAKE) SAN=$(SAN) all unit fuzzers
+	$(MAKE) SAN=$(SAN) all unit fuzzers probes
 	scripts/check $(B)
 
 lint:

@@ -12,7 +12,7 @@
  * wrong command line). SIGTERM and SIGINT end the daemon; sandboxes stay attached and their connections wait.
  */
 #include <errno.h>
-#include <grp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "audit/audit.h"
@@ -250,6 +251,9 @@ static int main_workers(struct daemon *d)
 	unsigned n = d->conf->workers ? (unsigned)d->conf->workers : cores > 0 ? (unsigned)cores : 1;
 
 	d->shared.nworkers = n < LIMIT_WORKERS ? n : LIMIT_WORKERS;
+	/* a heap for each thread; and malloc() need not count processors in a file that no filter lets it open */
+	if (!mallopt(M_ARENA_MAX, (int)d->shared.nworkers + 1))
+		return log_errno(-ENOMEM, "cannot set the number of heaps");
 	for (unsigned i = 0; i < d->shared.nworkers; i++) {
 		int r = worker_new(&d->shared, i, &d->shared.workers[i]);
 
@@ -355,8 +359,10 @@ static int main_control(struct daemon *d)
 
 static int main_run(struct daemon *d)
 {
-	int r = loop_enable(d->shared.control);
+	int r;
 
+	tzset(); /* reads its file now: gmtime_r() would in a thread that may open none */
+	r = loop_enable(d->shared.control);
 	r = r ? r : main_start(d);
 	r = r ? r : seccomp_control();
 	r = r ? r : main_control(d);

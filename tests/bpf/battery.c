@@ -15,30 +15,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "bpf/capture.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/steer_program.h"
+#include "tests/bpf/battery.h"
 #include "tests/bpf/rows.h"
-#include "tests/bpf/world.h"
-
-struct battery {
-	struct world w;
-	struct programs *programs;
-	struct programs_sandbox *sandbox;
-	struct steer_program *steer;
-	struct steer_netns *steered;
-	struct client inside, outside, foreign;
-	int verdicts, refusals; /* the pinned maps */
-	unsigned passed, failed;
-};
 
 static const char *const reasons[] = {
 #define X(name, field, error) #field,
@@ -46,9 +33,7 @@ static const char *const reasons[] = {
 #undef X
 };
 
-static void report(struct battery *b, bool ok, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static void report(struct battery *b, bool ok, const char *format, ...)
+void battery_report(struct battery *b, bool ok, const char *format, ...)
 {
 	va_list ap;
 
@@ -71,14 +56,6 @@ static void need(struct fault *f, int r, const char *what)
 /* ---- looking
  * ------------------------------------------------------------------------------------------------------
  */
-
-static struct capture_verdicts counters(const struct battery *b, uint64_t account)
-{
-	struct capture_verdicts v = {.passed = 0};
-
-	(void)bpf_map_lookup_elem(b->verdicts, &account, &v); /* absent after the detach: zeroes */
-	return v;
-}
 
 static int wait_readable(const int *fds, size_t n)
 {
@@ -206,23 +183,11 @@ static const char *check_row(struct battery *b, const struct row *row, const str
 	}
 }
 
-/* Waits for the next second of the kernel's budget of records, so that a table's rows have all of
- * it. */
-static void fresh_budget(void)
-{
-	struct timespec now, until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	until = (struct timespec){.tv_sec = now.tv_sec + 1};
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-		;
-}
-
 static void run_rows(struct battery *b, const char *table, const struct row *rows, size_t n)
 {
 	static const char *const ops[] = {"connect", "connect-udp", "sendto"};
 
-	fresh_budget();
+	battery_fresh_second();
 	for (size_t i = 0; i < n; i++) {
 		struct attempt a = {.op = rows[i].op};
 
@@ -234,7 +199,7 @@ static void run_rows(struct battery *b, const char *table, const struct row *row
 
 			a.v6_socket = mapped || !addr_is_v4(&a.to);
 			why = check_row(b, &rows[i], &a);
-			report(b, !why, "%s %s %s%s port %u%s%s", table, ops[a.op],
+			battery_report(b, !why, "%s %s %s%s port %u%s%s", table, ops[a.op],
 				mapped ? "mapped " : "", rows[i].to, rows[i].port, why ? ": " : "",
 				why ? why : "");
 		}
@@ -271,8 +236,8 @@ static void check_outsider(struct battery *b, bool active)
 			why = "wrong errno";
 		else if (active)
 			why = check_arrival(b, &a, &o, true, false);
-		report(b, !why, "outside the cgroup, %s: %s%s%s", active ? "active" : "inactive",
-			where[i], why ? ": " : "", why ? why : "");
+		battery_report(b, !why, "outside the cgroup, %s: %s%s%s",
+			active ? "active" : "inactive", where[i], why ? ": " : "", why ? why : "");
 	}
 }
 
@@ -293,12 +258,12 @@ static void check_foreign(struct battery *b)
 
 	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
 		struct attempt a = to(tries[i].op, tries[i].to, 443);
-		struct capture_verdicts before = counters(b, 0), after;
+		struct capture_verdicts before = battery_counters(b, 0), after;
 		struct outcome o = client_try(&b->foreign, &a);
 		bool refused = tries[i].error == ENETUNREACH;
 
-		after = counters(b, 0);
-		report(b,
+		after = battery_counters(b, 0);
+		battery_report(b,
 			o.error == tries[i].error &&
 				after.not_attached - before.not_attached == refused &&
 				after.local - before.local == !refused,
@@ -315,8 +280,8 @@ static void check_connected_udp(struct battery *b)
 	(void)client_try(&b->inside, &a);
 	first = client_try(&b->inside, &more).error;
 	second = client_try(&b->inside, &more).error;
-	report(b, first == 0 && second == ECONNREFUSED, "connected UDP: first send %d, second %d",
-		first, second);
+	battery_report(b, first == 0 && second == ECONNREFUSED,
+		"connected UDP: first send %d, second %d", first, second);
 }
 
 static size_t flows(const struct battery *b)
@@ -330,17 +295,27 @@ static size_t flows(const struct battery *b)
 	return n;
 }
 
+/* Leaves the client with a connection, for who looks at the flow map next. */
+static void leave_connection(struct battery *b)
+{
+	struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443);
+	struct outcome o = client_try(&b->inside, &a);
+
+	(void)check_arrival(b, &a, &o, true, true); /* a row has checked the same */
+}
+
 static void check_flow_removed(struct battery *b)
 {
 	struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443), bye = {.op = CLIENT_CLOSE};
 	struct outcome o = client_try(&b->inside, &a);
 	const char *why = check_arrival(b, &a, &o, true, true); /* accepted and closed */
 
-	report(b, !why && flows(b) > 0, "a live connection is in the flow map: %zu", flows(b));
+	battery_report(
+		b, !why && flows(b) > 0, "a live connection is in the flow map: %zu", flows(b));
 	(void)client_try(&b->inside, &bye);
 	for (int i = 0; i < 100 && flows(b); i++)
 		(void)usleep(10000); /* closing goes through a softirq */
-	report(b, flows(b) == 0, "after the close the flow map is empty: %zu", flows(b));
+	battery_report(b, flows(b) == 0, "after the close the flow map is empty: %zu", flows(b));
 }
 
 static void check_spread(struct battery *b)
@@ -359,126 +334,8 @@ static void check_spread(struct battery *b)
 			(void)close(fd);
 		}
 	}
-	report(b, hits[0] >= 16 && hits[1] >= 16 && hits[0] + hits[1] == 64,
+	battery_report(b, hits[0] >= 16 && hits[1] >= 16 && hits[0] + hits[1] == 64,
 		"64 connections over two listeners: %u %u", hits[0], hits[1]);
-}
-
-static int count_event(void *arg, void *data, size_t n)
-{
-	const struct battery *b = ((void **)arg)[0];
-	const struct capture_refusal *r = data;
-	unsigned *count = ((void **)arg)[1];
-
-	if (n >= sizeof(*r) && r->netns == b->w.cookie && r->count == 1 && r->dport == 4242 &&
-		r->reason == CAPTURE_UDP && r->client.tgid == (uint32_t)b->inside.pid)
-		++*count;
-	return 0;
-}
-
-static void check_budget(struct battery *b)
-{
-	struct attempt a = to(CLIENT_FLOOD, "203.0.113.7", 4242);
-	struct capture_verdicts before = counters(b, b->w.cookie), after;
-	struct capture_refusal_key key = {
-		.netns = b->w.cookie, .dport = 4242, .proto = IPPROTO_UDP};
-	struct capture_refusal r = {.count = 0};
-	unsigned events = 0;
-	void *arg[] = {b, &events};
-	struct ring_buffer *ring =
-		ring_buffer__new(programs_events_fd(b->programs), count_event, arg, NULL);
-
-	if (!ring)
-		world_die("ring buffer");
-	(void)ring_buffer__consume(ring);
-	fresh_budget();
-	a.repeat = 1000;
-	(void)client_try(&b->inside, &a);
-	(void)ring_buffer__consume(ring);
-	ring_buffer__free(ring);
-	after = counters(b, b->w.cookie);
-	memcpy(key.dst, a.to.ip, 16);
-	(void)bpf_map_lookup_elem(b->refusals, &key, &r);
-	/* the flood may reach into further seconds */
-	report(b,
-		events >= CAPTURE_EVENTS_PER_SECOND && events <= 3 * CAPTURE_EVENTS_PER_SECOND &&
-			after.suppressed - before.suppressed == 1000 - events,
-		"1000 refusals: %u events, %llu suppressed", events,
-		(unsigned long long)(after.suppressed - before.suppressed));
-	report(b, after.udp - before.udp == 1000 && r.count == 1000,
-		"1000 refusals: count %llu in the record", (unsigned long long)r.count);
-}
-
-static void check_readable(struct battery *b)
-{
-	static const struct {
-		const char *pin;
-		const char *words[6];
-	} dumps[] = {
-		{"sandboxes", {"sallyport-bpf.", "\"policy\": \"abababab", "\"active\": 1"}},
-		{"verdicts", {"\"metadata\":", "\"suppressed\":"}},
-		{"refusals", {"\"comm\": \"bpf-client\"", "\"tgid\":", "\"dport\": 443",
-				     "\"error\": 13"}},
-		{"flows/sallyport-bpf:", {"\"comm\": \"bpf-client\"", "\"dport\": 443"}},
-	};
-	struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443);
-	struct outcome o = client_try(&b->inside, &a);
-	static char text[1 << 20];
-
-	(void)check_arrival(b, &a, &o, true, true);
-	for (size_t i = 0; i < ARRAY_SIZE(dumps); i++) {
-		char command[128];
-		size_t n;
-		FILE *f;
-
-		(void)snprintf(command, sizeof(command),
-			"bpftool map dump pinned " WORLD_PINS "/%s*", dumps[i].pin);
-		f = popen(command, "re");
-		n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-		text[n] = '\0';
-		if (f)
-			(void)pclose(f);
-		for (size_t k = 0; k < 6 && dumps[i].words[k]; k++)
-			report(b, strstr(text, dumps[i].words[k]) != NULL, "bpftool shows %s in %s",
-				dumps[i].words[k], dumps[i].pin);
-		if (getenv("BATTERY_SHOW"))
-			printf("# %s\n%.3000s\n", command, text);
-	}
-}
-
-/* Instruction counts: a jump here is a change of the compiler's or of ours that wants a look. */
-static void check_sizes(struct battery *b)
-{
-	static const struct {
-		enum bpf_attach_type type;
-		const char *name;
-		unsigned most; /* instructions after the verifier's rewriting */
-	} programs[] = {
-		{BPF_CGROUP_INET4_CONNECT, "policy_connect4", 700},
-		{BPF_CGROUP_INET6_CONNECT, "policy_connect6", 800},
-		{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", 600},
-		{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", 700},
-		{BPF_CGROUP_SOCK_OPS, "flows_sockops", 250},
-		{BPF_SK_LOOKUP, "steer_lookup", 200},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		bool netns = programs[i].type == BPF_SK_LOOKUP;
-		struct bpf_prog_info info = {.type = 0};
-		uint32_t id = 0, n = 1, len = sizeof(info);
-		int fd;
-
-		(void)bpf_prog_query(
-			netns ? b->w.netns : b->w.cgroup, programs[i].type, 0, NULL, &id, &n);
-		fd = bpf_prog_get_fd_by_id(id);
-		(void)bpf_obj_get_info_by_fd(fd, &info, &len);
-		(void)close(fd);
-		report(b,
-			n == 1 && info.xlated_prog_len > 0 &&
-				info.xlated_prog_len / 8 <= programs[i].most &&
-				strncmp(info.name, programs[i].name, 15) == 0,
-			"%s: %u instructions of %u, %u verified", programs[i].name,
-			info.xlated_prog_len / 8, programs[i].most, info.verified_insns);
-	}
 }
 
 static struct programs_spec spec_of(const struct world *w)
@@ -500,19 +357,19 @@ static void check_undo(struct battery *b)
 	struct fault f = {""};
 
 	wrong.cgroup_fd = b->w.netns;
-	report(b, programs_attach(b->programs, &wrong, &f, &twin) < 0 && !twin,
+	battery_report(b, programs_attach(b->programs, &wrong, &f, &twin) < 0 && !twin,
 		"attach to what is no cgroup: %s", f.text);
 	f.text[0] = '\0';
 	dotted.id = "../../x";
-	report(b, programs_attach(b->programs, &dotted, &f, &twin) == -EINVAL && !twin,
+	battery_report(b, programs_attach(b->programs, &dotted, &f, &twin) == -EINVAL && !twin,
 		"an id with slashes: %s", f.text);
 	f.text[0] = '\0';
 	need(&f, programs_attach(b->programs, &spec, &f, &b->sandbox), "attach");
-	report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin, "a twin: %s",
-		f.text);
+	battery_report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin,
+		"a twin: %s", f.text);
 	f.text[0] = '\0';
 	spec.id = "other";
-	report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin,
+	battery_report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin,
 		"the same netns: %s", f.text);
 }
 
@@ -529,7 +386,8 @@ static void check_bad_openings(struct battery *b)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct fault f = {""};
 
-		report(b, programs_set_policy(b->sandbox, digest, &bad[i], 1, &f) == -EINVAL,
+		battery_report(b,
+			programs_set_policy(b->sandbox, digest, &bad[i], 1, &f) == -EINVAL,
 			"bad opening %zu: %s", i, f.text);
 	}
 }
@@ -558,12 +416,12 @@ static void attach(struct battery *b)
 
 	memcpy(steer.own4, b->w.own4.ip, 16);
 	memcpy(steer.own6, b->w.own6.ip, 16);
-	report(b, programs_open("/", &f, &b->programs) == -EINVAL && !b->programs, "no bpffs: %s",
-		f.text);
+	battery_report(b, programs_open("/", &f, &b->programs) == -EINVAL && !b->programs,
+		"no bpffs: %s", f.text);
 	f.text[0] = '\0';
 	leave_stale_pins();
 	need(&f, programs_open(WORLD_PINS, &f, &b->programs), "programs_open");
-	report(b, access(WORLD_PINS "/flows/stale", F_OK) < 0, "stale pins are gone");
+	battery_report(b, access(WORLD_PINS "/flows/stale", F_OK) < 0, "stale pins are gone");
 	need(&f, steer_program_open(&f, &b->steer), "steer_program_open");
 	need(&f, steer_program_attach(b->steer, &steer, &f, &b->steered), "steer_program_attach");
 	check_undo(b);
@@ -580,20 +438,20 @@ static void check_detached(struct battery *b)
 
 	programs_detach(b->sandbox);
 	b->sandbox = NULL;
-	report(b, bpf_map_lookup_elem(b->verdicts, &b->w.cookie, &v) == -ENOENT,
+	battery_report(b, bpf_map_lookup_elem(b->verdicts, &b->w.cookie, &v) == -ENOENT,
 		"after the detach no counters");
-	report(b,
+	battery_report(b,
 		bpf_prog_query(b->w.cgroup, BPF_CGROUP_INET4_CONNECT, 0, NULL, &id, &n) == 0 &&
 			n == 0,
 		"after the detach no program on the cgroup");
-	report(b, client_try(&b->inside, &metadata).error == 0,
+	battery_report(b, client_try(&b->inside, &metadata).error == 0,
 		"control: without the programs the same connect passes");
 	steer_program_detach(b->steered);
-	report(b, client_try(&b->inside, &a).error == ECONNREFUSED,
+	battery_report(b, client_try(&b->inside, &a).error == ECONNREFUSED,
 		"without sk_lookup a sealed netns refuses");
 	programs_close(b->programs);
 	steer_program_close(b->steer);
-	report(b,
+	battery_report(b,
 		access(WORLD_PINS "/sandboxes", F_OK) < 0 && access(WORLD_PINS "/flows", F_OK) < 0,
 		"after the close no pins");
 }
@@ -624,9 +482,10 @@ int main(void)
 		"openings");
 	RUN_ROWS(&b, opened_rows);
 	check_bad_openings(&b);
-	check_budget(&b);
-	check_readable(&b);
-	check_sizes(&b);
+	battery_check_budget(&b);
+	leave_connection(&b);
+	battery_check_readable(&b);
+	battery_check_sizes(&b);
 	check_detached(&b);
 	client_stop(&b.inside);
 	client_stop(&b.outside);

@@ -81,7 +81,7 @@ class Origin:
 
     def received(self):
         """Everything in the clear, ever."""
-        return b"\0".join(bytes(c.received) for c in list(self.connections))
+        return b"\0".join(bytes(c.received) for c in list(self.connections) if c.received)
 
     def wait(self, condition, seconds=10):
         with self._changed:
@@ -139,6 +139,9 @@ class Origin:
                 finally:
                     connection.sni = sock.named
                 connection.alpn = sock.selected_alpn_protocol()
+            elif sock.recv(1, socket.MSG_PEEK) == b"\x16":  # TLS to a port that has none
+                sock.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+                return
             self._sockets.add(sock)
             self._speak(connection, sock)
         except ssl.SSLError as error:

@@ -55,7 +55,7 @@ def world():
 
 @pytest.fixture(scope="session")
 def stack(world):
-    for program in ("sallyportd", "sallyport-netns", "sallyportctl"):
+    for program in ("sallyportd", "sallyport-netns"):
         path = os.path.join(build_folder(), program)
         assert os.path.exists(path), f"{path} is missing: run make"
     stack = Stack(world, "main", credentials=[("swap-*", documents.write_credentials(world))])

@@ -35,6 +35,12 @@ def with_extension(record, kind, data):
     return record[:3] + struct.pack("!H", len(handshake)) + handshake
 
 
+def with_extension_total(record, total):
+    """The same hello with another length in front of its extensions."""
+    at = _extensions_at(record)
+    return record[:at] + struct.pack("!H", total) + record[at + 2 :]
+
+
 def with_name_bytes(template, replaced):
     """A hello whose server name is `template` with some bytes replaced: {index: byte}."""
     record = make(template)

@@ -22,7 +22,7 @@ def traces():
 
 
 def environment():
-    return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SALLYPORT_BUILD": build_folder(), "LANG": "C.UTF-8"}
+    return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SALLYPORT_BIN": build_folder(), "LANG": "C.UTF-8"}
 
 
 def command(world, *arguments):

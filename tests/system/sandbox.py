@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """sandbox.py - a namespace with only lo and a cgroup, attached to a stack, and programs in it.
 
-run() enters by `sallyport-netns enter`, in a mount namespace with the resolver file and the trust bundle
-that a launcher or a container runtime would have put there, and with a clean environment.
+run() enters by `sallyport-netns enter` as an unprivileged user, with the trust bundle that a launcher would
+have made; joined() is a program of a runtime's own making: in cgroup and namespace, and nothing taken away.
 """
 import itertools
 import json
@@ -23,9 +23,10 @@ BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 PYTHON = "/usr/bin/python3"
 _numbers = itertools.count(1)
 
-# $1 resolv.conf, $2 bundle, the rest a command
-ENTERING = f"""mount --bind "$1" /etc/resolv.conf && {{ [ ! -e {BUNDLE} ] || mount --bind "$2" {BUNDLE}; }} &&
-shift 2 && exec "$@" """
+USER = "nobody"
+
+# $1 cgroup, $2 resolv.conf, the rest a command
+JOINING = 'echo $$ > "$1/cgroup.procs" && mount --bind "$2" /etc/resolv.conf && shift 2 && exec "$@"'
 
 
 class Refused(OSError):
@@ -46,9 +47,9 @@ class Sandbox:
         self.policy = stack.world.write(f"{self.id}.policy.yaml", policy)
         self.home = os.path.join(stack.world.run, f"{self.id}.home")
         os.mkdir(self.home)
-        os.chmod(self.home, 0o1777)
+        shutil.chown(self.home, USER)
+        self.trust = os.path.join(stack.world.run, f"{self.id}.trust")
         self.search = search
-        self.resolv_conf = stack.world.resolv_conf
         self.attached = False
         self._agent = self._link = None
         self._lock = threading.Lock()
@@ -68,13 +69,15 @@ class Sandbox:
         done = self.try_attach()
         assert self.attached, f"attach: {done.stderr}{done.stdout}\n{self.stack.log('daemon')[-2000:]}"
         until(lambda: os.path.exists(self.ca), "the sandbox's CA certificate")
-        self._write_bundle()
+        self.write_trust(BUNDLE, self.ca)
         return self
 
-    def _write_bundle(self):
-        self.bundle = os.path.join(self.stack.world.run, f"{self.id}.bundle.pem")
-        with open(self.bundle, "w", encoding="utf-8") as out:
-            for path in (BUNDLE, self.ca):
+    def write_trust(self, *parts):
+        """The folder that `enter` puts in place: the CA alone, and the bundle of all the parts."""
+        os.makedirs(self.trust, exist_ok=True)
+        shutil.copy(self.ca, os.path.join(self.trust, "ca.pem"))
+        with open(os.path.join(self.trust, "bundle.pem"), "w", encoding="utf-8") as out:
+            for path in parts:
                 if os.path.exists(path):
                     with open(path, encoding="utf-8") as file:
                         shutil.copyfileobj(file, out)
@@ -124,33 +127,39 @@ class Sandbox:
 
     # ---- programs in it ------------------------------------------------------------------------------
 
-    def command(self, argv, env=None):
-        environment = {
-            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-            "HOME": self.home,
-            "LANG": "C.UTF-8",
-            "NODE_EXTRA_CA_CERTS": self.ca,
-            **(env or {}),
-        }
-        entering = [
-            "unshare", "--mount", "--propagation", "private", "sh", "-c", ENTERING, "sh",
-            self.resolv_conf, self.bundle,
-        ]
-        enter = [self.stack.tool("sallyport-netns"), "--state", self.stack.state, "enter",
-                 "--id", self.id, "--"]
-        clean = ["env", "-i", *(f"{name}={value}" for name, value in environment.items())]
-        return [*entering, *enter, *clean, *argv]
+    @property
+    def trusted(self):
+        """The CA certificate's path as programs inside see it."""
+        return os.path.join(self.stack.state, "trust", "ca.pem")
 
-    def run(self, argv, env=None, timeout=40, check=False, **options):
-        done = subprocess.run(
-            self.command(argv, env), capture_output=True, timeout=timeout, cwd="/", **options
-        )
+    def command(self, argv, env=None, user=USER):
+        variables = {
+            "HOME": self.home, "LANG": "C.UTF-8", "NODE_EXTRA_CA_CERTS": self.trusted, **(env or {})
+        }
+        return [
+            self.stack.tool("sallyport-netns"), "--state", self.stack.state, "enter", "--id", self.id,
+            "--trust", self.trust, "--user", user,
+            *(f"--env={name}={value}" for name, value in variables.items()), "--", *argv,
+        ]
+
+    def run(self, argv, env=None, timeout=40, check=False, user=USER, **options):
+        return self._finished(self.command(argv, env, user), timeout, check, **options)
+
+    def joined(self, argv, resolv_conf=None, check=False, **options):
+        inside = self.netns.command(argv)
+        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", JOINING, "sh",
+                   self.cgroup, resolv_conf or self.stack.world.resolv_conf, *inside]
+        return self._finished(command, 40, check, **options)
+
+    @staticmethod
+    def _finished(command, timeout, check, **options):
+        done = subprocess.run(command, capture_output=True, timeout=timeout, cwd="/", **options)
         done.stdout, done.stderr = (
             part.decode("utf-8", "replace") if isinstance(part, bytes) else part
             for part in (done.stdout, done.stderr)
         )
         assert not check or done.returncode == 0, (
-            f"{argv} ended with {done.returncode}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
+            f"{command[-8:]} ended with {done.returncode}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
         )
         return done
 
@@ -188,7 +197,14 @@ class Sandbox:
 
     @property
     def agent_pid(self):
-        return self.python("import os; result = os.getpid()")
+        """As the machine numbers it; inside it has a number of its own."""
+        inside = self.python("import os; result = os.getpid()")
+        for pid in self.processes():
+            with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+            if status["Name"].startswith("python") and status["NSpid"].split()[-1] == str(inside):
+                return pid
+        raise AssertionError("the agent is not in its cgroup")
 
     def connect(self, address, port, family=None, kind="SOCK_STREAM", bind=None, timeout=20):
         """A connected socket that a process in the sandbox made; Refused with its errno otherwise."""

@@ -95,7 +95,10 @@ class Stack:
 
     def start_daemon(self):
         self.daemon = self._start("daemon", [self.tool("sallyportd"), "--config", self.config])
-        until(lambda: self._alive(self.daemon, "daemon") and self._answers(), "the daemon's status")
+        until(
+            lambda: self._alive(self.daemon, "daemon") and self._answers() and self._connected(),
+            "the daemon's status, and its link to the helper",
+        )
 
     def _alive(self, process, name):
         assert process.poll() is None, f"{name} ended with {process.returncode}: {self.log(name)}"
@@ -106,6 +109,9 @@ class Stack:
             return self.get("/v1/status")
         except (OSError, http.client.HTTPException):
             return None
+
+    def _connected(self):
+        return self.helper.poll() is not None or self.netns("list", "--daemon").returncode in (0, 64)
 
     def kill_daemon(self, number=signal.SIGKILL):
         self.daemon.send_signal(number)

@@ -3,7 +3,7 @@
 import pytest
 
 from documents import API_SECRET
-from sandbox import PYTHON
+from sandbox import BUNDLE, PYTHON
 
 URL = "https://api.test/client"
 URLLIB = f"import urllib.request as u; print(u.urlopen('{URL}').read().decode())"
@@ -30,11 +30,11 @@ def test_a_client_works_unchanged(sandbox, name):
 @pytest.mark.parametrize("name", [n for n in CLIENTS if n.startswith(("curl", "wget", "python", "node"))])
 def test_a_client_without_our_trust_refuses(sandbox, world, name):
     """The control: what passes above passes because of the trust that was put in place."""
-    bundle, sandbox.bundle = sandbox.bundle, world.pki.ca
+    sandbox.write_trust(world.pki.ca)
     try:
         done = sandbox.run(CLIENTS[name], env={"NODE_EXTRA_CA_CERTS": "/nonexistent"})
     finally:
-        sandbox.bundle = bundle
+        sandbox.write_trust(BUNDLE, sandbox.ca)
     assert "hello from api.test" not in done.stdout
 
 

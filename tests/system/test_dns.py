@@ -131,13 +131,12 @@ def test_DNS_06_every_server_answers_the_same(sandbox, server, over):
 
 
 @pytest.mark.parametrize("server", ["127.0.0.53", "127.0.0.11"])
-def test_DNS_06_programs_with_a_stub_resolver_line_work(attach, world, server):
-    box = attach()
-    box.resolv_conf = world.write(f"resolv-{server}", f"nameserver {server}\noptions edns0 trust-ad\n")
-    assert "203.0.113.10" in box.run(["getent", "ahosts", "api.test"], check=True).stdout
-    assert "203.0.113.10" in box.run(["busybox", "nslookup", "api.test"]).stdout
+def test_DNS_06_programs_with_a_stub_resolver_line_work(sandbox, world, server):
+    resolv = world.write(f"resolv-{server}", f"nameserver {server}\noptions edns0 trust-ad\n")
+    assert "203.0.113.10" in sandbox.joined(["getent", "ahosts", "api.test"], resolv, check=True).stdout
+    assert "203.0.113.10" in sandbox.joined(["busybox", "nslookup", "api.test"], resolv).stdout
     script = "require('dns').resolve4('api.test', (e, a) => console.log(e || a.join()))"
-    assert box.run(["node", "-e", script], check=True).stdout.strip() == "203.0.113.10"
+    assert sandbox.joined(["node", "-e", script], resolv, check=True).stdout.strip() == "203.0.113.10"
 
 
 @pytest.mark.parametrize("name", ["denied.test", "evil.test", "never-heard-of.example", "github.test"])

@@ -73,7 +73,7 @@ def used(sandbox):
         f"""
 import os, ssl, urllib.request
 os.environ["HELD"] = {sandbox.handed()["API_TOKEN"]!r}
-context = ssl.create_default_context(cafile={sandbox.ca!r})
+context = ssl.create_default_context(cafile={sandbox.trusted!r})
 request = urllib.request.Request("https://api.test/hunted", headers={{"Authorization": "Bearer " + os.environ["HELD"]}})
 kept = urllib.request.urlopen(request, context=context).read()
 """
@@ -92,9 +92,12 @@ def test_files_that_the_sandbox_can_read(used, stack):
     hits = [(path, search(data, SECRETS)) for path, data in files_under(used.home)]
     hits += [(path, search(data, SECRETS)) for path, data in files_under(used.handout)]
     assert hits and not [hit for hit in hits if hit[1]]
-    with open(os.path.join(used.home, "planted"), "w", encoding="ascii") as file:
-        file.write(PLANTED)
-    assert any(search(data, [PLANTED]) for _, data in files_under(used.home)), "the control"
+    used.run(["sh", "-c", f"echo {PLANTED} > $HOME/planted"], check=True)
+    # and all that a program inside can read where this run keeps its files, with its own eyes
+    for values, found in ((SECRETS, False), ([PLANTED], True)):
+        patterns = [part for value in values for part in ("-e", value)]
+        done = used.run(["grep", "-rlsF", *patterns, used.stack.world.run])
+        assert bool(done.stdout) == found, done.stdout
 
 
 def test_environment_and_memory_of_its_processes(used):

@@ -34,7 +34,8 @@ from origin import zone
 EDGE4, WIRE4 = "198.51.100.1", "198.51.100.2"
 EDGE6, WIRE6 = "2001:db8:ffff::1", "2001:db8:ffff::2"
 EDGE_MAC, WIRE_MAC = "02:00:5e:00:53:01", "02:00:5e:00:53:02"
-PREFIX = "sallyport-test-"  # of folders under /run and of cgroups; the process id follows
+PARENT = "/tmp"  # programs in a sandbox see it: there are their homes
+PREFIX = "sallyport-test-"  # of folders and cgroups; the process id follows
 
 
 def cgroup_mount():
@@ -49,7 +50,7 @@ def cgroup_mount():
 
 class Topology:
     def __init__(self):
-        self.run = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir="/run")
+        self.run = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=PARENT)
         os.chmod(self.run, 0o755)
         self.cgroup = os.path.join(cgroup_mount(), os.path.basename(self.run))
         os.mkdir(self.cgroup)
@@ -205,12 +206,12 @@ def remove(run, cgroup):
 def sweep():
     """Removes what runs of ours left whose process was killed before it could."""
     mount = cgroup_mount()
-    for parent in ("/run", mount):
+    for parent in (PARENT, mount):
         for name in os.listdir(parent):
             if name.startswith(PREFIX):
                 pid = name[len(PREFIX) :].split("-")[0]
                 if not os.path.exists(f"/proc/{pid}"):
-                    remove(os.path.join("/run", name), os.path.join(mount, name))
+                    remove(os.path.join(PARENT, name), os.path.join(mount, name))
 
 
 def leftovers(run, cgroup):

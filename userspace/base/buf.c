@@ -25,7 +25,8 @@ static void buf_shift(struct buf *b)
 
 static int buf_grow(struct buf *b, size_t need)
 {
-	size_t cap = b->cap ? b->cap : BUF_FIRST, used = buf_used(b);
+	/* always doubled, also when compacting would do: a window that slides must not be moved at each byte */
+	size_t cap = b->cap ? b->cap * 2 : BUF_FIRST, used = buf_used(b);
 	uint8_t *data;
 
 	while (cap < need)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slab.c – see slab.h. Objects live in chunks of SLAB_CHUNK, each object behind its head. */
+#include <assert.h>
 #include <errno.h>
 #include <stdalign.h>
 #include <stdbool.h>
@@ -80,6 +81,7 @@ void slab_give(struct slab *s, void *object)
 {
 	struct slab_head *h = slab_head_of(object);
 
+	assert(h->used); /* given twice, it would be handed to two owners */
 	explicit_bzero(object, s->size);
 	h->used = false;
 	h->generation++;

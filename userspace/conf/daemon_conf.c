@@ -84,6 +84,8 @@ static int daemon_conf_resolver(struct slice text, struct addr *ret)
 	if (text.n && text.p[0] == '[') {
 		size_t end = slice_find(text, ']');
 
+		if (end == text.n)
+			return -EINVAL;
 		host = slice_skip(slice_first(text, end), 1);
 		port = slice_skip(text, end + 1);
 	} else if ((colon = slice_find(text, ':')) < text.n && slice_find(slice_skip(text, colon + 1), ':') ==

@@ -73,6 +73,8 @@ int seccomp_worker(void)
 	r = seccomp_add(ctx, seccomp_common, ARRAY_SIZE(seccomp_common));
 	r = r ? r : seccomp_add(ctx, seccomp_workers, ARRAY_SIZE(seccomp_workers));
 	r = r ? r : seccomp_add_bpf(ctx, BPF_MAP_LOOKUP_ELEM);
+	/* free() looks for /proc/sys/vm/overcommit_memory before it shrinks a heap, and does without */
+	r = r ? r : seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0);
 	/* only what dial.c makes */
 	r = r ? r : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET));
 	r = r ? r : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET6));

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bpffs.c – a bpffs of one's own can be mounted, holds folders and pins, and goes with its mount.
+ */
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <bpf/bpf.h>
+
+#include "probe.h"
+
+int main(void)
+{
+	int map;
+
+	probe_begin("bpffs");
+	probe_need(
+		unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0,
+		"a mount namespace");
+	probe_need(mount("bpf", "/mnt", "bpf", 0, "mode=700") == 0, "mount -t bpf");
+	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "probe", 4, 4, 1, NULL);
+	probe_need(map >= 0 && mkdir("/mnt/flows", 0700) == 0, "a folder in it");
+	probe_need(bpf_obj_pin(map, "/mnt/flows/probe") == 0, "a pin in the folder");
+	probe_need(umount("/mnt") == 0, "umount");
+	probe_ok();
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fields.c – byte classes against the grammar written another way, the table of names, lists.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "exact.h"
+#include "http/fields.h"
+#include "model/msg.h"
+
+static void test_bytes(void **state)
+{
+	(void)state;
+	for (unsigned c = 0; c < 256; c++) {
+		bool token = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+			     (c >= 'A' && c <= 'Z') || (c && strchr("!#$%&'*+-.^_`|~", (int)c));
+		bool value = c == '\t' || (c >= 0x20 && c != 0x7f);
+
+		assert_int_equal(fields_tchar((uint8_t)c), token);
+		assert_int_equal(fields_vchar((uint8_t)c), value);
+	}
+}
+
+static void test_token_and_value(void **state)
+{
+	(void)state;
+	assert_true(fields_token(SLICE("x-Api_Key")));
+	assert_false(fields_token(SLICE("")));
+	assert_false(fields_token(SLICE("a b")));
+	assert_false(fields_token(SLICE("a:")));
+	assert_false(fields_token(SLICE("a\0")));
+	assert_true(fields_value(SLICE("")));
+	assert_true(fields_value(SLICE("a \t\xff;")));
+	assert_false(fields_value(SLICE("a\r")));
+	assert_false(fields_value(SLICE("a\n")));
+	assert_false(fields_value(SLICE("a\0b")));
+	assert_false(fields_value(SLICE("\x7f")));
+}
+
+static void test_hop(void **state)
+{
+	static const char *const hop[] = {"Connection", "KEEP-ALIVE", "proxy-connection",
+		"Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding",
+		"Upgrade", "HTTP2-Settings"};
+	static const char *const kept[] = {"", "Host", "Content-Length", "Authorization", "T",
+		"TEE", "Connection ", "Content-Encoding", "Keep-Aliv"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(hop); i++) {
+		assert_true(fields_hop(slice_str(hop[i])));
+		assert_true(fields_drop_response(slice_str(hop[i])));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+		assert_false(fields_hop(slice_str(kept[i])));
+		assert_false(fields_drop_response(slice_str(kept[i])));
+	}
+	assert_true(fields_drop_response(SLICE("Alt-Svc")));
+	assert_false(fields_hop(SLICE("alt-svc")));
+}
+
+static void test_members(void **state)
+{
+	static const struct {
+		const char *list, *members; /* joined by '|' */
+	} rows[] = {
+		{"", ""},
+		{"a", "a|"},
+		{"a,b", "a|b|"},
+		{" a \t, b ", "a|b|"},
+		{",,a,", "||a|"},
+		{"a b, c", "a b|c|"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct slice copy = exact_copy(slice_str(rows[i].list)), list = copy, member;
+		char got[64] = "";
+
+		while (fields_member(&list, &member)) {
+			strncat(got, (const char *)member.p, member.n);
+			strcat(got, "|");
+		}
+		assert_string_equal(got, rows[i].members);
+		exact_free(copy);
+	}
+}
+
+static void test_token_in(void **state)
+{
+	(void)state;
+	assert_true(fields_token_in(SLICE("keep-alive, Upgrade"), SLICE("upgrade")));
+	assert_true(fields_token_in(SLICE("close"), SLICE("CLOSE")));
+	assert_true(fields_token_in(SLICE(",,\tclose\t,"), SLICE("close")));
+	assert_false(fields_token_in(SLICE(""), SLICE("close")));
+	assert_false(fields_token_in(SLICE("closed, xclose, clos"), SLICE("close")));
+	assert_false(fields_token_in(SLICE("close;q=1"), SLICE("close")));
+}
+
+static void test_connection(void **state)
+{
+	struct msg m = {.nfields = 4,
+		.fields = {
+			{SLICE("Host"), SLICE("x-host")},
+			{SLICE("Connection"), SLICE("close, X-One")},
+			{SLICE("connection"), SLICE("x-two")},
+			{SLICE("X-One"), SLICE("x-three")},
+		}};
+
+	(void)state;
+	assert_true(fields_named_by_connection(&m, SLICE("x-one")));
+	assert_true(fields_named_by_connection(&m, SLICE("X-TWO")));
+	assert_false(fields_named_by_connection(&m, SLICE("x-host")));
+	assert_false(fields_named_by_connection(&m, SLICE("x-three")));
+	assert_false(fields_named_by_connection(&m, SLICE("x")));
+	assert_true(fields_has_token(&m, SLICE("x-one"), SLICE("x-three")));
+	m.nfields = 1;
+	assert_false(fields_named_by_connection(&m, SLICE("x-one")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_token_and_value),
+		cmocka_unit_test(test_hop),
+		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_token_in),
+		cmocka_unit_test(test_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
