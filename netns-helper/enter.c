@@ -224,6 +224,22 @@ static void enter_init(const struct enter_spec *spec, const struct passwd *user,
 	_exit(enter_wait(child));
 }
 
+/* The first process of a new pid namespace; later children are of the own one again. As fork(2), or -errno. */
+static pid_t enter_fork(void)
+{
+	_cleanup_close_ int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	pid_t init;
+
+	if (own < 0 || unshare(CLONE_NEWPID) < 0)
+		return -errno;
+	init = fork();
+	if (init < 0)
+		return -errno;
+	if (init > 0 && setns(own, CLONE_NEWPID) < 0)
+		return -errno;
+	return init;
+}
+
 int enter(const struct enter_spec *spec)
 {
 	_cleanup_close_ int alive = -1;
@@ -235,14 +251,14 @@ int enter(const struct enter_spec *spec)
 	if (enter_user(spec->user, &user) < 0)
 		return ENTER_FAILED;
 	enter_signal_set(&set);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || pipe2(ends, O_CLOEXEC) < 0 || unshare(CLONE_NEWPID) < 0) {
-		(void)log_errno(-errno, "cannot make a pid namespace");
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || pipe2(ends, O_CLOEXEC) < 0) {
+		(void)log_errno(-errno, "cannot prepare to wait");
 		return ENTER_FAILED;
 	}
 	alive = ends[1]; /* closes when this process ends, however it ends */
-	init = fork();
+	init = enter_fork();
 	if (init < 0) {
-		(void)log_errno(-errno, "cannot start a process");
+		(void)log_errno(init, "cannot start a process in a pid namespace");
 		return ENTER_FAILED;
 	}
 	if (init == 0) {
