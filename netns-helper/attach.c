@@ -161,6 +161,9 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	r = netns_within(a->netns_fd, attach_enter, &in);
 	if (r < 0)
 		return fault_set(fault, r, "cannot enter the network namespace: %s", strerror(-r));
+	if (spec->request->strict && !a->routes.v6)
+		return fault_set(
+			fault, -EAFNOSUPPORT, "--strict: the network namespace has no IPv6");
 	r = netns_cookie(a->listeners.udp4, &a->cookie);
 	if (r < 0)
 		return fault_set(fault, r, "the network namespace has no cookie (Linux 5.14): %s",

@@ -103,7 +103,7 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 		return fault_set(fault, -errno, "--cgroup: has no path");
 	full[n] = '\0';
 	skip = strlen(mount);
-	if (strncmp(full, mount, skip) != 0)
+	if (strncmp(full, mount, skip) != 0 || (full[skip] != '/' && full[skip] != '\0'))
 		return fault_set(fault, -EINVAL, "--cgroup: lies outside %s", mount);
 	if (strcmp(full + skip, "") == 0 || strcmp(full + skip, "/") == 0)
 		return fault_set(fault, -EINVAL, "--cgroup: is the root of the cgroup v2 tree");

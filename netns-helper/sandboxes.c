@@ -176,7 +176,8 @@ void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, cons
 {
 	int r;
 
-	sandbox->asked_end = ended;
+	if (ended.tell)
+		sandbox->asked_end = ended;
 	if (sandbox->state == SANDBOX_LEAVING)
 		return;
 	sandboxes_to(sandbox, SANDBOX_LEAVING);
@@ -322,13 +323,14 @@ static int sandboxes_turn(struct sandboxes *s, struct sandbox *sandbox, uint64_t
 {
 	bool late = now >= sandbox->deadline_ms;
 
+	if (sandbox->state == SANDBOX_OFFERED && !late)
+		return (int)(sandbox->deadline_ms - now);
 	if (sandbox->state == SANDBOX_OFFERED) {
-		if (!late)
-			return (int)(sandbox->deadline_ms - now);
 		sandboxes_end(s, sandbox, -ETIMEDOUT,
 			s->linked ? "sallyportd did not answer within 10 seconds"
 				  : sandboxes_no_daemon,
 			(struct sandbox_listener){NULL, NULL});
+		return 0;
 	}
 	if (sandbox->state != SANDBOX_LEAVING)
 		return -1;

@@ -80,7 +80,8 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 
 /*
  * Takes it out of the kernel and begins to wait for the rest; who waited for an attach is told
- * error and text. Of one that is LEAVING already only the listener is replaced.
+ * error and text. Of one that is LEAVING already only the listener, if there is one,
+ * is replaced.
  */
 void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, const char *text,
 	struct sandbox_listener ended);

@@ -184,14 +184,6 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 	r = sandboxes_attach(&peer->serve->sandboxes, &spec, asked, &fault, &peer->sandbox);
 	if (r < 0)
 		return peer_refused(peer, PROTO_ATTACH, r, &fault);
-	if (request->strict && !peer->sandbox->attachment->routes.v6) {
-		sandboxes_end(&peer->serve->sandboxes, peer->sandbox, 0, "",
-			(struct sandbox_listener){NULL, NULL});
-		(void)fault_set(
-			&fault, -EAFNOSUPPORT, "--strict: the network namespace has no IPv6");
-		peer->sandbox = NULL;
-		return peer_refused(peer, PROTO_ATTACH, -EAFNOSUPPORT, &fault);
-	}
 	peer->op = PROTO_ATTACH;
 	peer->hold = request->hold;
 	peer->phase = PEER_WAITING;
