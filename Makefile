@@ -41,7 +41,7 @@ FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden c
 HELPER   := arguments attach cgroup client daemon_link document enter intervals jail listeners loop main netns nft nft_batch nft_rule privileges \
             programs routes sandboxes serve state steer_program view
 BPF      := policy flows steer
-CTL      := main check client
+CTL      := main check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
             unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
@@ -201,11 +201,11 @@ FUZZ_h1_request  := http/h1_head http/h1_write http/fields http/authority http/t
 FUZZ_h1_response := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
 FUZZ_h1_body     := http/h1_body http/fields
 FUZZ_authority   := http/authority http/target model/addr
-FUZZ_yaml        := conf/yaml base/fault
-FUZZ_hosts       := policy/hosts model/addr base/fault
-FUZZ_policy      := policy/digest policy/hosts policy/load policy/match policy/policy policy/private conf/yaml conf/table base/fault base/buf model/addr model/range model/category
+FUZZ_yaml        := base/fault
+FUZZ_hosts       := policy/alabel model/addr
+FUZZ_policy      := policy/alabel policy/check policy/digest policy/hosts policy/lists policy/match policy/policy policy/private conf/yaml conf/table base/fault model/addr model/range model/category
 FUZZ_dns_wire    := dns/wire model/addr base/buf
-FUZZ_swap        := rewrite/swap rewrite/base64 cred/credset cred/load cred/placeholder cred/source policy/hosts conf/yaml conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
+FUZZ_swap        := rewrite/base64 cred/credset cred/load cred/placeholder cred/source cred/value policy/alabel policy/check policy/digest policy/hosts policy/lists policy/load policy/match policy/policy policy/private conf/yaml conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
 
 define FUZZ_RULE
 $(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1)))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * manual.h – compares a manual page with the key tables of its loader. In the page a comment names the table
- * (.\" table: a rule), the `.It Ic KEY` lines up to the next such comment are its keys, and a key that is not available
- * yet is listed as `.It Ic KEY Pq not available`.
+ * manual.h – compares a manual page with the key tables of its loader. In the page a comment names
+ * the table
+ * (.\" table: a rule), the `.It Ic KEY` lines up to the next such comment are its keys, and a key
+ * that is not available yet is listed as `.It Ic KEY Pq not available`.
  */
 #ifndef SALLYPORT_TEST_MANUAL_H
 #define SALLYPORT_TEST_MANUAL_H
@@ -14,7 +15,8 @@
 
 #include "conf/table.h"
 
-static const struct conf_table *manual_table(const struct conf_table *const *tables, unsigned n, const char *name)
+static const struct conf_table *manual_table(
+	const struct conf_table *const *tables, unsigned n, const char *name)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (strcmp(tables[i]->name, name) == 0)
@@ -23,14 +25,16 @@ static const struct conf_table *manual_table(const struct conf_table *const *tab
 	return NULL;
 }
 
-/* Marks the key as seen; fails when the table has none of that name or says otherwise about its availability. */
+/* Marks the key as seen; fails when the table has none of that name or says otherwise about its
+ * availability. */
 static void manual_key(const struct conf_table *t, const char *key, int later, uint64_t *seen)
 {
 	for (unsigned i = 0; i < t->n; i++) {
 		if (strcmp(t->keys[i].name, key) != 0)
 			continue;
 		if (later != (t->keys[i].type == CONF_TYPE_LATER))
-			fail_msg("%s: the page and the loader differ on whether `%s` is available", t->name, key);
+			fail_msg("%s: the page and the loader differ on whether `%s` is available",
+				t->name, key);
 		*seen |= 1ULL << i;
 		return;
 	}

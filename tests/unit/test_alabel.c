@@ -43,7 +43,8 @@ static void test_good(void **state)
 
 static void test_bad(void **state)
 {
-	static const char *const bad[] = {"\xff", "a\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe4\xbd"};
+	static const char *const bad[] = {
+		"\xff", "a\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe4\xbd"};
 	char text[254];
 
 	(void)state;

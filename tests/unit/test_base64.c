@@ -14,8 +14,8 @@
 
 static const struct {
 	const char *plain, *text;
-} vectors[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="},
-	{"foobar", "Zm9vYmFy"}};
+} vectors[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="},
+	{"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
 
 static void test_vectors(void **state)
 {
@@ -23,7 +23,8 @@ static void test_vectors(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(vectors); i++) {
-		struct slice plain = exact_copy(slice_str(vectors[i].plain)), text = exact_copy(slice_str(vectors[i].text));
+		struct slice plain = exact_copy(slice_str(vectors[i].plain)),
+			     text = exact_copy(slice_str(vectors[i].text));
 
 		base64_encode(plain, to);
 		assert_int_equal(BASE64_ENCODED(plain.n), text.n);
@@ -53,8 +54,9 @@ static void test_round(void **state)
 
 static void test_broken(void **state)
 {
-	static const char *const broken[] = {"Z", "Zm9vY", "Zh==", "Zm9=", "Z===", "====", "=", "==", "Zg=", "Zg===", "Z=g=", "Zm9v=",
-		"Zm 9v", "Zm9v\n", "Zm-v", "Zm_v", "Zg==Zg==", "Zm9v===="};
+	static const char *const broken[] = {"Z", "Zm9vY", "Zh==", "Zm9=", "Z===", "====", "=",
+		"==", "Zg=", "Zg===", "Z=g=", "Zm9v=", "Zm 9v", "Zm9v\n", "Zm-v", "Zm_v",
+		"Zg==Zg==", "Zm9v===="};
 	uint8_t to[16];
 
 	(void)state;
@@ -69,8 +71,8 @@ static void test_broken(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vectors), cmocka_unit_test(test_round), cmocka_unit_test(test_broken)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_round), cmocka_unit_test(test_broken)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_credset.c – credentials documents, bindings, rotation, and the manual page (CRD-09, CRD-12). */
+/* test_credset.c – credentials documents, bindings, rotation, and the manual page (CRD-09, CRD-12).
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,9 +43,14 @@ static struct credset *load(const char *text)
 	return s;
 }
 
-#define ONE(rest) "credentials:\n- {name: T, source: {value: " VALUE "}, swap: [{hosts: [a.test], in: [bearer]}]" rest "}\n"
-#define SWAP(binding) "credentials:\n- {name: T, source: {value: " VALUE "}, swap: [{" binding "}]}\n"
-#define SOURCE(source) "credentials:\n- {name: T, swap: [{hosts: [a.test], in: [bearer]}], source: {" source "}}\n"
+#define ONE(rest)                                                                                  \
+	"credentials:\n- {name: T, source: {value: " VALUE                                         \
+	"}, swap: [{hosts: [a.test], in: [bearer]}]" rest "}\n"
+#define SWAP(binding)                                                                              \
+	"credentials:\n- {name: T, source: {value: " VALUE "}, swap: [{" binding "}]}\n"
+#define SOURCE(source)                                                                             \
+	"credentials:\n- {name: T, swap: [{hosts: [a.test], in: [bearer]}], source: {" source "}}" \
+	"\n"
 
 static const struct {
 	const char *text, *fault; /* the place may be any when it begins with a space */
@@ -53,7 +59,8 @@ static const struct {
 	{"credentials: x", "f:1:14: `credentials` must be a list"},
 	{"credentials: [{}]", "f:1:15: a credential has no `name`"},
 	{"credentials: [{name: T}]", "f:1:15: a credential has no `source`"},
-	{"credentials: [{name: T, source: {value: " VALUE "}}]", "f:1:15: a credential has no `swap`"},
+	{"credentials: [{name: T, source: {value: " VALUE "}}]",
+		"f:1:15: a credential has no `swap`"},
 	{ONE(", inject: []"), " `inject` is not available in this version"},
 	{ONE(", use: tls-client"), " `use` is not available in this version"},
 	{ONE(", lease: true"), " `lease` is not available in this version"},
@@ -63,25 +70,32 @@ static const struct {
 	{ONE(", shape: jwt"), " `shape: jwt` is not available in this version"},
 	{ONE(", shape: 'prefix:ghp_'"), " `shape: prefix:` is not available in this version"},
 	{ONE(", misdirected: drop"), " `misdirected` must be forward or refuse, not this"},
-	{ONE(", env: 1X"), " `env` is the name of a variable: letters, digits and `_`, no digit first"},
+	{ONE(", env: 1X"),
+		" `env` is the name of a variable: letters, digits and `_`, no digit first"},
 	{ONE(", hunter2: x"), " unknown key in a credential"},
 	{"credentials: [{name: 'a b', source: {value: x}, swap: [x]}]",
 		"f:1:22: a name is 1 to 64 letters, digits, `_`, `.` and `-`"},
-	{SWAP("hosts: [a.test], in: ['header:x-api-key']"), "f:2:83: `in: header:` is not available in this version"},
-	{SWAP("hosts: [a.test], in: [body]"), "f:2:83: `in: body` is not available in this version"},
+	{SWAP("hosts: [a.test], in: ['header:x-api-key']"),
+		"f:2:83: `in: header:` is not available in this version"},
+	{SWAP("hosts: [a.test], in: [body]"),
+		"f:2:83: `in: body` is not available in this version"},
 	{SWAP("hosts: [a.test], in: [barer]"),
 		"f:2:83: `in` must be bearer or basic-password, not this; did you mean `bearer`?"},
 	{SWAP("hosts: [a.test], in: []"), "f:2:82: `in` must not be empty"},
 	{SWAP("hosts: [a.test]"), "f:2:60: a binding has no `in`"},
 	{SWAP("in: [bearer]"), "f:2:60: a binding has no `hosts`"},
-	{SWAP("hosts: [a.test], in: [bearer], paths: [/x]"), " `paths` is not available in this version"},
-	{SWAP("hosts: [a.test], in: [bearer], upgrade: raw"), " `upgrade` is not available in this version"},
+	{SWAP("hosts: [a.test], in: [bearer], paths: [/x]"),
+		" `paths` is not available in this version"},
+	{SWAP("hosts: [a.test], in: [bearer], upgrade: raw"),
+		" `upgrade` is not available in this version"},
 	{SWAP("hosts: ['*'], in: [bearer], wildcard: true"),
 		"f:2:69: a credential cannot be bound to every host"},
 	{SWAP("hosts: ['*.com'], in: [bearer], wildcard: true"),
-		"f:2:69: a credential cannot be bound to a suffix under which anybody may register"},
+		"f:2:69: a credential cannot be bound to a suffix under which anybody may "
+		"register"},
 	{SWAP("hosts: ['*.co.uk'], in: [bearer], wildcard: true"),
-		"f:2:69: a credential cannot be bound to a suffix under which anybody may register"},
+		"f:2:69: a credential cannot be bound to a suffix under which anybody may "
+		"register"},
 	{SWAP("hosts: [a.test, '*.b.test'], in: [bearer]"),
 		"f:2:77: a wildcard or a range in a binding needs `wildcard: true` beside it"},
 	{SWAP("hosts: [10.0.0.0/8], in: [bearer]"),
@@ -94,16 +108,21 @@ static const struct {
 	{SOURCE("file: /nowhere/at-all"),
 		" credential `T`: /nowhere/at-all: cannot be opened: No such file or directory"},
 	{SOURCE("value: ''"), " `value` must not be empty"},
-	{SOURCE("value: hunter2"), " credential `T`: the value is shorter than 16 bytes (weak: true allows that)"},
-	{SOURCE("value: \"hunter2hunter2\\nhunter2\""), " credential `T`: the value holds CR, LF or NUL"},
-	{SOURCE("value: \"hunter2hunter2\\rhunter2\""), " credential `T`: the value holds CR, LF or NUL"},
+	{SOURCE("value: hunter2"),
+		" credential `T`: the value is shorter than 16 bytes (weak: true allows that)"},
+	{SOURCE("value: \"hunter2hunter2\\nhunter2\""),
+		" credential `T`: the value holds CR, LF or NUL"},
+	{SOURCE("value: \"hunter2hunter2\\rhunter2\""),
+		" credential `T`: the value holds CR, LF or NUL"},
 	{SOURCE("value: \"hunter2hunter2\\thunter2\""),
 		" credential `T`: the value holds a control byte, which `bearer` cannot carry"},
-	{SOURCE("value: ' hunter2hunter2hunter2'"),
-		" credential `T`: the value begins or ends with a space, which `bearer` cannot carry"},
-	{ONE("") "- {name: T, source: {value: " VALUE "}, swap: [{hosts: [a.test], in: [bearer]}]}\n",
+	{SOURCE("value: ' hunter2hunter2hunter2'"), " credential `T`: the value begins or ends "
+						    "with a space, which `bearer` cannot carry"},
+	{ONE("") "- {name: T, source: {value: " VALUE
+		 "}, swap: [{hosts: [a.test], in: [bearer]}]}\n",
 		"f:3:10: there is a credential `T` already"},
-	{ONE(", env: X") "- {name: U, env: X, source: {value: " VALUE "}, swap: [{hosts: [a.test], in: [bearer]}]}\n",
+	{ONE(", env: X") "- {name: U, env: X, source: {value: " VALUE
+			 "}, swap: [{hosts: [a.test], in: [bearer]}]}\n",
 		"f:3:18: credential `T` has this variable already"},
 };
 
@@ -126,12 +145,16 @@ static void test_faults(void **state)
 
 static void test_load(void **state)
 {
-	struct credset *s = load("credentials:\n"
-				 "- {name: GH_TOKEN, env: GH, source: {value: " VALUE "}, misdirected: refuse, swap: [\n"
-				 "    {hosts: [api.test, '*.up.test'], wildcard: true, in: [bearer, basic-password]},\n"
-				 "    {hosts: [git.test], in: [basic-password], methods: [GET, POST]}]}\n"
-				 "- {name: pin, source: {value: 1234}, weak: true, plain_http: true, shape: default,\n"
-				 "    swap: [{hosts: [10.0.0.1], in: [bearer]}]}\n");
+	struct credset *s =
+		load("credentials:\n"
+		     "- {name: GH_TOKEN, env: GH, source: {value: " VALUE
+		     "}, misdirected: refuse, swap: [\n"
+		     "    {hosts: [api.test, '*.up.test'], wildcard: true, in: [bearer, "
+		     "basic-password]},\n"
+		     "    {hosts: [git.test], in: [basic-password], methods: [GET, POST]}]}\n"
+		     "- {name: pin, source: {value: 1234}, weak: true, plain_http: true, shape: "
+		     "default,\n"
+		     "    swap: [{hosts: [10.0.0.1], in: [bearer]}]}\n");
 	const struct credential *c = credset_at(s, 0);
 	struct host api, deep, git, ip;
 
@@ -153,13 +176,19 @@ static void test_load(void **state)
 	assert_int_equal(host_canon(SLICE("x.up.test"), &deep), 0);
 	assert_int_equal(host_canon(SLICE("git.test"), &git), 0);
 	assert_int_equal(host_canon(SLICE("10.0.0.1"), &ip), 0);
-	assert_ptr_equal(credset_binding(s, 0, &api, true, SLICE("PUT"), CRED_BEARER), &c->bindings[0]);
-	assert_ptr_equal(credset_binding(s, 0, &deep, true, SLICE("PUT"), CRED_BASIC_PASSWORD), &c->bindings[0]);
-	assert_null(credset_binding(s, 0, &api, false, SLICE("PUT"), CRED_BEARER)); /* not over plain HTTP */
-	assert_null(credset_binding(s, 0, &git, true, SLICE("GET"), CRED_BEARER));  /* another position */
-	assert_ptr_equal(credset_binding(s, 0, &git, true, SLICE("POST"), CRED_BASIC_PASSWORD), &c->bindings[1]);
+	assert_ptr_equal(
+		credset_binding(s, 0, &api, true, SLICE("PUT"), CRED_BEARER), &c->bindings[0]);
+	assert_ptr_equal(credset_binding(s, 0, &deep, true, SLICE("PUT"), CRED_BASIC_PASSWORD),
+		&c->bindings[0]);
+	assert_null(credset_binding(
+		s, 0, &api, false, SLICE("PUT"), CRED_BEARER)); /* not over plain HTTP */
+	assert_null(credset_binding(
+		s, 0, &git, true, SLICE("GET"), CRED_BEARER)); /* another position */
+	assert_ptr_equal(credset_binding(s, 0, &git, true, SLICE("POST"), CRED_BASIC_PASSWORD),
+		&c->bindings[1]);
 	assert_null(credset_binding(s, 0, &git, true, SLICE("PUT"), CRED_BASIC_PASSWORD));
-	assert_null(credset_binding(s, 0, &ip, true, SLICE("GET"), CRED_BEARER)); /* another's host */
+	assert_null(
+		credset_binding(s, 0, &ip, true, SLICE("GET"), CRED_BEARER)); /* another's host */
 	assert_non_null(credset_binding(s, 1, &ip, false, SLICE("GET"), CRED_BEARER));
 	assert_string_equal(cred_position_name(CRED_BEARER), "bearer");
 	assert_string_equal(cred_position_name(CRED_BASIC_PASSWORD), "basic-password");
@@ -170,8 +199,10 @@ static void test_load(void **state)
 static void test_merge(void **state)
 {
 	struct credset *a = load(ONE(", env: A")),
-		       *b = load("credentials:\n- {name: U, source: {value: " VALUE "x}, swap: [{hosts: [b.test], in: [bearer]}]}\n"),
-		       *c = load("credentials: []\n"), *m = NULL, *parts[] = {a, b, c}, *twice[] = {a, a};
+		       *b = load("credentials:\n- {name: U, source: {value: " VALUE
+				 "x}, swap: [{hosts: [b.test], in: [bearer]}]}\n"),
+		       *c = load("credentials: []\n"), *m = NULL, *parts[] = {a, b, c},
+		       *twice[] = {a, a};
 	struct fault fault = {{0}};
 
 	(void)state;
@@ -195,13 +226,18 @@ static void test_policy(void **state)
 		const char *fault;
 	} rows[] = {
 		{"version: 1\ndefault: allow\n", NULL},
-		{"version: 1\nrules: [{name: r, hosts: [a.test, x.b.test], action: allow}]\n", NULL},
+		{"version: 1\nrules: [{name: r, hosts: [a.test, x.b.test], action: allow}]\n",
+			NULL},
 		{"version: 1\nrules: [{name: r, hosts: ['*'], action: allow}]\n", NULL},
-		{"version: 1\nname: p\nrules: [{name: r, hosts: [a.test, b.test], action: allow}]\n",
-			"f:2:60: credential `T` is bound to *.b.test, which no rule of policy `p` opens"},
+		{"version: 1\nname: p\nrules: [{name: r, hosts: [a.test, b.test], action: "
+		 "allow}]\n",
+			"f:2:60: credential `T` is bound to *.b.test, which no rule of policy `p` "
+			"opens"},
 		{"version: 1\nname: p\nrules: [{name: r, hosts: ['*.b.test'], action: allow}]\n",
-			"f:2:60: credential `T` is bound to a.test, which no rule of policy `p` opens"},
-		{"version: 1\n", "f:2:60: credential `T` is bound to a.test, which no rule of policy `policy` opens"},
+			"f:2:60: credential `T` is bound to a.test, which no rule of policy `p` "
+			"opens"},
+		{"version: 1\n", "f:2:60: credential `T` is bound to a.test, which no rule of "
+				 "policy `policy` opens"},
 	};
 
 	(void)state;
@@ -210,7 +246,8 @@ static void test_policy(void **state)
 
 		fault.text[0] = '\0';
 		assert_int_equal(policy_load(slice_str(rows[i].policy), "p", &fault, &p), 0);
-		assert_int_equal(credset_check_against_policy(s, p, &fault), rows[i].fault ? -EBADMSG : 0);
+		assert_int_equal(
+			credset_check_against_policy(s, p, &fault), rows[i].fault ? -EBADMSG : 0);
 		assert_string_equal(fault.text, rows[i].fault ? rows[i].fault : "");
 		policy_unref(p);
 	}
@@ -282,11 +319,13 @@ static void test_rotation(void **state)
 	assert_int_equal(look(&s), 0);
 	put(path, "short");
 	assert_int_equal(look(&s), 1);
-	assert_string_equal(credset_cause(s, 0), "the value is shorter than 16 bytes (weak: true allows that)");
+	assert_string_equal(
+		credset_cause(s, 0), "the value is shorter than 16 bytes (weak: true allows that)");
 	put(path, "third-third-third");
 	assert_int_equal(chmod(path, 0644), 0);
 	assert_int_equal(look(&s), 1);
-	assert_string_equal(credset_cause(s, 0), "owner, group or mode of the source file is not acceptable");
+	assert_string_equal(
+		credset_cause(s, 0), "owner, group or mode of the source file is not acceptable");
 	assert_int_equal(chmod(path, 0640), 0);
 	assert_int_equal(look(&s), 1);
 	assert_true(slice_eq(credset_value(s, 0), SLICE("third-third-third")));
@@ -295,7 +334,8 @@ static void test_rotation(void **state)
 	(void)rmdir(dir);
 }
 
-/* What only root may read keeps the value of the start once the uid is dropped, and the set says so. */
+/* What only root may read keeps the value of the start once the uid is dropped, and the set says
+ * so. */
 static void test_out_of_reach(void **state)
 {
 	char dir[] = "/tmp/sallyport-test.XXXXXX", path[64], text[256];
@@ -319,7 +359,8 @@ static void test_out_of_reach(void **state)
 	credset_unref(s);
 
 	s = load(text);
-	assert_int_equal(look(&s), 0); /* the first look may read, a later one may not: that is a fault of the source */
+	assert_int_equal(look(&s), 0); /* the first look may read, a later one may not: that is a
+					  fault of the source */
 	put(path, "third-third-third");
 	assert_int_equal(seteuid(65534), 0);
 	assert_int_equal(look(&s), 1);

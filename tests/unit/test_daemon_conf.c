@@ -41,7 +41,8 @@ static void test_defaults(void **state)
 static void test_all(void **state)
 {
 	struct daemon_conf *c = load("state: /s\nuser: nobody\nworkers: 3\nca: /etc/x.pem\n"
-				     "resolvers: [192.0.2.53, '192.0.2.54:5353', '2001:db8::53', '[2001:db8::53]:5353']\n"
+				     "resolvers: [192.0.2.53, '192.0.2.54:5353', '2001:db8::53', "
+				     "'[2001:db8::53]:5353']\n"
 				     "audit: {file: /var/log/a, size: 1048576}\n"
 				     "credentials:\n"
 				     "  - {sandboxes: [one, 'build-*'], file: /etc/c.yaml}\n"
@@ -88,8 +89,9 @@ static const struct {
 	{"worker: 3", "f:1:1: unknown key `worker` in the configuration; did you mean `workers`?"},
 	{"workers: 65", "f:1:10: `workers` must be a number from 0 to 64"},
 	{"state: run", "f:1:8: `state` must be an absolute path"},
-	{"resolvers: [dns.example.com]", "f:1:13: a resolver is an address, with a port if need be (192.0.2.53, "
-					 "192.0.2.53:5353, [2001:db8::53]:5353)"},
+	{"resolvers: [dns.example.com]",
+		"f:1:13: a resolver is an address, with a port if need be (192.0.2.53, "
+		"192.0.2.53:5353, [2001:db8::53]:5353)"},
 	{"resolvers: ['192.0.2.1:0']", NULL},
 	{"resolvers: ['192.0.2.1:65536']", NULL},
 	{"resolvers: ['192.0.2.1:']", NULL},
@@ -117,7 +119,8 @@ static void test_bad(void **state)
 		struct fault fault = {{0}};
 		struct daemon_conf *c = NULL;
 
-		assert_int_equal(daemon_conf_load(slice_str(bad[i].text), "f", &fault, &c), -EBADMSG);
+		assert_int_equal(
+			daemon_conf_load(slice_str(bad[i].text), "f", &fault, &c), -EBADMSG);
 		if (bad[i].fault)
 			assert_string_equal(fault.text, bad[i].fault);
 		assert_null(c);
@@ -126,9 +129,11 @@ static void test_bad(void **state)
 
 static void test_resolv_conf(void **state)
 {
-	static const char text[] = "# nameserver 192.0.2.9\nsearch x\nnameserver 192.0.2.1\nnameserver\t2001:db8::1 \n"
-				   "nameserver fe80::1%eth0\nnameserverx 192.0.2.2\nnameserver\nnameserver 192.0.2.3 # x\r\n"
-				   "nameserver 192.0.2.4";
+	static const char text[] =
+		"# nameserver 192.0.2.9\nsearch x\nnameserver 192.0.2.1\nnameserver\t2001:db8::1 \n"
+		"nameserver fe80::1%eth0\nnameserverx 192.0.2.2\nnameserver\nnameserver 192.0.2.3 "
+		"# x\r\n"
+		"nameserver 192.0.2.4";
 	struct addr a[8];
 	char t[ADDR_TEXT];
 

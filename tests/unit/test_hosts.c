@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_hosts.c – one spelling of a host, and patterns that no look-alike matches (POL-07, POL-09, POL-12, POL-13). */
+/* test_hosts.c – one spelling of a host, and patterns that no look-alike matches (POL-07, POL-09,
+ * POL-12, POL-13). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,9 @@
 #include "policy/hosts.h"
 
 #define L63 "a23456789012345678901234567890123456789012345678901234567890123"
-#define N253 L63 "." L63 "." L63 "." "a234567890123456789012345678901234567890123456789012345678901"
+#define N253                                                                                       \
+	L63 "." L63 "." L63 "."                                                                    \
+	    "a234567890123456789012345678901234567890123456789012345678901"
 
 static const struct {
 	const char *raw, *text;
@@ -48,12 +51,16 @@ static const struct {
 };
 
 /* a NUL in these ends the text: exact sizes are in bad_bytes */
-static const char *const bad[] = {"", ".", "..", "a..b", ".a", "a..", "127.0.0.1..", "api.example.com..", "a b", " a", "a ",
-	"a\tb", "a\x7f", "a\xff", "b\xc3\xbc" "cher.example", "a%00b", "a%2eb", "ok.test@evil.test", "a\\b", "a/b", "a:80",
-	"[::1]", "[a]", "*", "*.example.com", "a,b", "a!b", "a~b", "a+b", "a;b", "a=b", "a'b", "a\"b", "a(b)", "{a}", "a#b", "a?b",
-	"0177.0.0.1", "0x7f.1", "0X7F.1", "0x7f000001", "0x", "a.0x", "2130706433", "127.1", "127.0.1", "0", "00", "1.2.3.4.5",
-	"256.1.1.1", "192.0.2.01", "192.0.2.1a.1", "example.123", "1.1.1.1.1", "fe80::1%eth0", "fe80::1%25eth0", ":",
-	":::", "1::2::3", "12345::", "::ffff:127.1", "::ffff:0x7f.1", "::127.0.0.1.", "g::1", L63 "4.example",
+static const char *const bad[] = {"", ".", "..", "a..b", ".a", "a..", "127.0.0.1..",
+	"api.example.com..", "a b", " a", "a ", "a\tb", "a\x7f", "a\xff",
+	"b\xc3\xbc"
+	"cher.example",
+	"a%00b", "a%2eb", "ok.test@evil.test", "a\\b", "a/b", "a:80", "[::1]", "[a]", "*",
+	"*.example.com", "a,b", "a!b", "a~b", "a+b", "a;b", "a=b", "a'b", "a\"b", "a(b)", "{a}",
+	"a#b", "a?b", "0177.0.0.1", "0x7f.1", "0X7F.1", "0x7f000001", "0x", "a.0x", "2130706433",
+	"127.1", "127.0.1", "0", "00", "1.2.3.4.5", "256.1.1.1", "192.0.2.01", "192.0.2.1a.1",
+	"example.123", "1.1.1.1.1", "fe80::1%eth0", "fe80::1%25eth0", ":", ":::", "1::2::3",
+	"12345::", "::ffff:127.1", "::ffff:0x7f.1", "::127.0.0.1.", "g::1", L63 "4.example",
 	N253 "a", "a." N253};
 
 static void test_canon_good(void **state)
@@ -87,18 +94,22 @@ static void test_canon_bad(void **state)
 	}
 }
 
-/* Each byte, in the middle and at the end: letters, digits, '-' and '_' only (and the dot, in the middle). */
+/* Each byte, in the middle and at the end: letters, digits, '-' and '_' only (and the dot, in the
+ * middle). */
 static void test_canon_bytes(void **state)
 {
 	(void)state;
 	for (unsigned c = 0; c < 256; c++) {
 		uint8_t mid[] = {'a', (uint8_t)c, 'b'}, end[] = {'o', 'k', '.', 't', (uint8_t)c};
 		uint8_t low = slice_lower((uint8_t)c);
-		bool plain = (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+		bool plain = (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+			     c == '_';
 		struct host h;
 
-		assert_int_equal(host_canon(slice_of(mid, sizeof(mid)), &h) == 0, plain || c == '.');
-		assert_int_equal(host_canon(slice_of(end, sizeof(end)), &h) == 0, plain || c == '.');
+		assert_int_equal(
+			host_canon(slice_of(mid, sizeof(mid)), &h) == 0, plain || c == '.');
+		assert_int_equal(
+			host_canon(slice_of(end, sizeof(end)), &h) == 0, plain || c == '.');
 	}
 }
 
@@ -190,8 +201,12 @@ static void test_match(void **state)
 static const struct {
 	const char *text, *why;
 } refused[] = {
-	{"b\xc3\xbc" "cher.example", "a host pattern must be ASCII; write xn--bcher-kva.example"},
-	{"*.B\xc3\x9c" "CHER.example", "a host pattern must be ASCII; write *.xn--bcher-kva.example"},
+	{"b\xc3\xbc"
+	 "cher.example",
+		"a host pattern must be ASCII; write xn--bcher-kva.example"},
+	{"*.B\xc3\x9c"
+	 "CHER.example",
+		"a host pattern must be ASCII; write *.xn--bcher-kva.example"},
 	{"\xff", "a host pattern must be ASCII"},
 	{"https://example.com", "a host pattern is a name, not a URL"},
 	{"a*.example.com", "`*` stands alone or as the first label (*.example.com)"},

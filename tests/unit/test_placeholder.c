@@ -26,7 +26,8 @@ static struct credset *set_of(const char *const *names, unsigned n)
 
 	for (unsigned i = 0; i < n; i++)
 		used += (size_t)sprintf(text + used,
-			"- {name: %s, source: {value: 0123456789abcdef}, swap: [{hosts: [a.test], in: [bearer]}]}\n",
+			"- {name: %s, source: {value: 0123456789abcdef}, swap: [{hosts: [a.test], "
+			"in: [bearer]}]}\n",
 			names[i]);
 	if (credset_load(slice_of(text, used), "f", &trust, &fault, &s) < 0)
 		fail_msg("%s", fault.text);
@@ -72,7 +73,8 @@ static void test_make(void **state)
 	assert_null(placeholders_text(p, "C"));
 	assert_string_equal(placeholders_find(p, slice_str(placeholders_text(p, "B"))), "B");
 	assert_int_equal(placeholders_make(p, bc, counting, &next, &q), 0);
-	assert_string_equal(placeholders_text(q, "A"), placeholders_text(p, "A")); /* gone ones are kept */
+	assert_string_equal(
+		placeholders_text(q, "A"), placeholders_text(p, "A")); /* gone ones are kept */
 	assert_string_equal(placeholders_text(q, "B"), placeholders_text(p, "B"));
 	assert_non_null(placeholders_text(q, "C"));
 	assert_null(placeholders_text(p, "C"));
@@ -86,7 +88,8 @@ static void test_make(void **state)
 			counts[(uint8_t)*c]++;
 		placeholders_free(p);
 	}
-	for (const char *c = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"; *c; c++)
+	for (const char *c = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"; *c;
+		c++)
 		assert_in_range(counts[(uint8_t)*c], 12, 20);
 
 	p = NULL;
@@ -116,9 +119,11 @@ static void test_record(void **state)
 	buf_init(&b, PLACEHOLDER_RECORD);
 	assert_int_equal(placeholders_save(p, &b), 0);
 	text = exact_copy(buf_slice(&b));
-	assert_true(slice_eq(text, SLICE("{\"version\":1,\"placeholders\":[{\"credential\":\"A\",\"text\":"
-					 "\"spx_0123456789abcdefghijklmnopqrstuv\"},{\"credential\":\"B.c-d\",\"text\":"
-					 "\"spx_wxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01\"}]}\n")));
+	assert_true(slice_eq(
+		text, SLICE("{\"version\":1,\"placeholders\":[{\"credential\":\"A\",\"text\":"
+			    "\"spx_0123456789abcdefghijklmnopqrstuv\"},{\"credential\":\"B.c-d\","
+			    "\"text\":"
+			    "\"spx_wxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01\"}]}\n")));
 	assert_int_equal(placeholders_load(text, "f", &fault, &q), 0);
 	assert_string_equal(placeholders_text(q, "A"), placeholders_text(p, "A"));
 	assert_string_equal(placeholders_text(q, "B.c-d"), placeholders_text(p, "B.c-d"));
@@ -140,14 +145,22 @@ static void test_record(void **state)
 static void test_record_bad(void **state)
 {
 	static const char *const bad[] = {
-		"{}", "{version: 2, placeholders: []}", "{version: 1}", "{version: 1, placeholders: {}}",
+		"{}",
+		"{version: 2, placeholders: []}",
+		"{version: 1}",
+		"{version: 1, placeholders: {}}",
 		"{version: 1, placeholders: [{credential: A}]}",
-		"{version: 1, placeholders: [{credential: A, text: spx_0123456789abcdefghijklmnopqrstu}]}",
-		"{version: 1, placeholders: [{credential: A, text: spx_0123456789abcdefghijklmnopqrst-v}]}",
-		"{version: 1, placeholders: [{credential: A, text: spy_0123456789abcdefghijklmnopqrstuv}]}",
-		"{version: 1, placeholders: [{credential: A, text: spx_0123456789abcdefghijklmnopqrstuv},"
+		"{version: 1, placeholders: [{credential: A, text: "
+		"spx_0123456789abcdefghijklmnopqrstu}]}",
+		"{version: 1, placeholders: [{credential: A, text: "
+		"spx_0123456789abcdefghijklmnopqrst-v}]}",
+		"{version: 1, placeholders: [{credential: A, text: "
+		"spy_0123456789abcdefghijklmnopqrstuv}]}",
+		"{version: 1, placeholders: [{credential: A, text: "
+		"spx_0123456789abcdefghijklmnopqrstuv},"
 		"{credential: A, text: spx_1123456789abcdefghijklmnopqrstuv}]}",
-		"{version: 1, placeholders: [{credential: A, text: spx_0123456789abcdefghijklmnopqrstuv},"
+		"{version: 1, placeholders: [{credential: A, text: "
+		"spx_0123456789abcdefghijklmnopqrstuv},"
 		"{credential: B, text: spx_0123456789abcdefghijklmnopqrstuv}]}",
 	};
 
@@ -165,8 +178,9 @@ static void test_record_bad(void **state)
 static void test_search(void **state)
 {
 	static const char *const names[] = {"A", "B"};
-	static const char text[] = "spx_spx_0123456789abcdefghijklmnopqrstuv spx_no "
-				   "xspx_wxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01spx_0123456789abcdefghijklmnopqrstuv";
+	static const char text[] =
+		"spx_spx_0123456789abcdefghijklmnopqrstuv spx_no "
+		"xspx_wxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01spx_0123456789abcdefghijklmnopqrstuv";
 	struct credset *s = set_of(names, 2);
 	struct placeholders *p = NULL;
 	uint8_t next = 0;

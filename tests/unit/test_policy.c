@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_policy.c – loading with places, the order of decisions, addresses, and the manual page (POL-01, POL-03, OPS-06). */
+/* test_policy.c – loading with places, the order of decisions, addresses, and the manual page
+ * (POL-01, POL-03, OPS-06). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,8 +47,10 @@ static const struct {
 	{"[]", "f:1:1: the policy must be a map of keys, not a list"},
 	{"version: 1\nmode: observe", "f:2:7: `mode: observe` is not available in this version"},
 	{"version: 1\nmode: off", "f:2:7: `mode` must be enforce, not `off`"},
-	{"version: 1\ndefault: alow", "f:2:10: `default` must be deny or allow, not `alow`; did you mean `allow`?"},
-	{"version: 1\ndefault_tls: pass", "f:2:14: `default_tls: pass` is not available in this version"},
+	{"version: 1\ndefault: alow",
+		"f:2:10: `default` must be deny or allow, not `alow`; did you mean `allow`?"},
+	{"version: 1\ndefault_tls: pass",
+		"f:2:14: `default_tls: pass` is not available in this version"},
 	{"version: 1\ndns: synthetic", "f:2:6: `dns: synthetic` is not available in this version"},
 	{"version: 1\nclaims: {}", "f:2:1: `claims` is not available in this version"},
 	{"version: 1\nrule: []", "f:2:1: unknown key `rule` in the policy; did you mean `rules`?"},
@@ -60,44 +63,64 @@ static const struct {
 	{RULE(", client: {uid: 0}"), "f:3:47: `client` is not available in this version"},
 	{RULE(", authority: [x]"), "f:3:47: `authority` is not available in this version"},
 	{RULE(", ask: {}"), "f:3:47: `ask` is not available in this version"},
-	{RULE(", ports: [https]"), "f:3:55: a port is a number from 1 to 65535 or a range of them (443, \"9000-9100\")"},
-	{RULE(", ports: [\"https\"]"), "f:3:55: a port is a number from 1 to 65535 or a range of them (443, "
-				       "\"9000-9100\")"},
-	{RULE(", ports: [0]"), "f:3:55: a port is a number from 1 to 65535 or a range of them (443, \"9000-9100\")"},
-	{RULE(", ports: [65536]"), "f:3:55: a port is a number from 1 to 65535 or a range of them (443, \"9000-9100\")"},
-	{RULE(", ports: [9100-9000]"), "f:3:55: a port is a number from 1 to 65535 or a range of them (443, "
-				       "\"9000-9100\")"},
-	{RULE(", ports: [80-]"), "f:3:55: a port is a number from 1 to 65535 or a range of them (443, \"9000-9100\")"},
-	{RULE(", ports: [443x]"), "f:3:55: a port is a number from 1 to 65535 or a range of them (443, \"9000-9100\")"},
-	{RULE(", ports: [+443]"), "f:3:55: a port is a number from 1 to 65535 or a range of them (443, \"9000-9100\")"},
-	{RULE(", ports: [[1]]"), "f:3:55: a port is a number from 1 to 65535 or a range of them (443, \"9000-9100\")"},
+	{RULE(", ports: [https]"), "f:3:55: a port is a number from 1 to 65535 or a range of them "
+				   "(443, \"9000-9100\")"},
+	{RULE(", ports: [\"https\"]"),
+		"f:3:55: a port is a number from 1 to 65535 or a range of them (443, "
+		"\"9000-9100\")"},
+	{RULE(", ports: [0]"), "f:3:55: a port is a number from 1 to 65535 or a range of them "
+			       "(443, \"9000-9100\")"},
+	{RULE(", ports: [65536]"), "f:3:55: a port is a number from 1 to 65535 or a range of them "
+				   "(443, \"9000-9100\")"},
+	{RULE(", ports: [9100-9000]"),
+		"f:3:55: a port is a number from 1 to 65535 or a range of them (443, "
+		"\"9000-9100\")"},
+	{RULE(", ports: [80-]"), "f:3:55: a port is a number from 1 to 65535 or a range of them "
+				 "(443, \"9000-9100\")"},
+	{RULE(", ports: [443x]"), "f:3:55: a port is a number from 1 to 65535 or a range of them "
+				  "(443, \"9000-9100\")"},
+	{RULE(", ports: [+443]"), "f:3:55: a port is a number from 1 to 65535 or a range of them "
+				  "(443, \"9000-9100\")"},
+	{RULE(", ports: [[1]]"), "f:3:55: a port is a number from 1 to 65535 or a range of them "
+				 "(443, \"9000-9100\")"},
 	{RULE(", ports: 443"), "f:3:54: `ports` must be a list, not text"},
 	{RULE(", ports: "), "f:3:54: `ports` must be a list, not empty"},
 	{RULE(", ports: []"), "f:3:54: `ports` must not be empty"},
 	{RULE(", methods: [get]"), "f:3:57: methods are compared with their case; write GET"},
 	{RULE(", methods: [TRACE]"), "f:3:57: TRACE and TRACK are always refused"},
-	{RULE(", methods: [\"A B\"]"), "f:3:57: a method is one word, as it stands in a request (GET)"},
+	{RULE(", methods: [\"A B\"]"),
+		"f:3:57: a method is one word, as it stands in a request (GET)"},
 	{RULE(", deny: alert"), "f:3:53: `deny` belongs to a rule with `action: deny`"},
 	{"version: 1\nrules: [{name: a, hosts: [a], action: tunnel}]",
 		"f:2:39: `action: tunnel` is not available in this version"},
-	{"version: 1\nrules: [{name: a, hosts: [a], action: ask}]", "f:2:39: `action: ask` is not available in this version"},
-	{"version: 1\nrules: [{name: a, hosts: [b\xc3\xbc" "cher.test], action: allow}]",
+	{"version: 1\nrules: [{name: a, hosts: [a], action: ask}]",
+		"f:2:39: `action: ask` is not available in this version"},
+	{"version: 1\nrules: [{name: a, hosts: [b\xc3\xbc"
+	 "cher.test], action: allow}]",
 		"f:2:27: a host pattern must be ASCII; write xn--bcher-kva.test"},
 	{"version: 1\nrules: [{name: a, hosts: [a, 127.1], action: allow}]",
 		"f:2:30: not a host name or an address in its usual form"},
 	{"version: 1\nrules: [{name: a, hosts: [a], methods: [GET], deny: alert, action: deny}]",
-		"f:2:40: `deny: alert` is told before a request is seen: the rule cannot have `methods`"},
-	{"version: 1\nrules:\n- {name: a, hosts: [a], action: allow}\n- {name: a, hosts: [b], action: allow}",
+		"f:2:40: `deny: alert` is told before a request is seen: the rule cannot have "
+		"`methods`"},
+	{"version: 1\nrules:\n- {name: a, hosts: [a], action: allow}\n- {name: a, hosts: [b], "
+	 "action: allow}",
 		"f:4:10: the rule in line 3 has this name already"},
 	{"version: 1\nlimits: {streams: 1}", "f:2:10: `streams` is not available in this version"},
-	{"version: 1\nlimits: {connections: -1}", "f:2:23: `connections` must be a number from 0 to 1024"},
-	{"version: 1\nupstream: [{hosts: [a], proxy: x}]", "f:2:25: `proxy` is not available in this version"},
-	{"version: 1\nupstream: [{hosts: [a], ca: x.pem}]", "f:2:29: `ca` must be an absolute path"},
+	{"version: 1\nlimits: {connections: -1}",
+		"f:2:23: `connections` must be a number from 0 to 1024"},
+	{"version: 1\nupstream: [{hosts: [a], proxy: x}]",
+		"f:2:25: `proxy` is not available in this version"},
+	{"version: 1\nupstream: [{hosts: [a], ca: x.pem}]",
+		"f:2:29: `ca` must be an absolute path"},
 	{"version: 1\nprivate: [{ports: [1]}]", "f:2:11: an entry of private has no `cidr`"},
-	{"version: 1\nprivate: [{cidr: 10.0.0.1/8}]", "f:2:18: `cidr` must be an address or a range (10.20.0.0/16, "
-						     "fd00:20::/32; the bits behind the prefix must be 0)"},
-	{"version: 1\nprivate: [{cidr: 127.0.0.1}]", "f:2:18: loopback, multicast and reserved addresses cannot be opened"},
-	{"version: 1\nprivate: [{cidr: '::1'}]", "f:2:18: loopback, multicast and reserved addresses cannot be opened"},
+	{"version: 1\nprivate: [{cidr: 10.0.0.1/8}]",
+		"f:2:18: `cidr` must be an address or a range (10.20.0.0/16, "
+		"fd00:20::/32; the bits behind the prefix must be 0)"},
+	{"version: 1\nprivate: [{cidr: 127.0.0.1}]",
+		"f:2:18: loopback, multicast and reserved addresses cannot be opened"},
+	{"version: 1\nprivate: [{cidr: '::1'}]",
+		"f:2:18: loopback, multicast and reserved addresses cannot be opened"},
 	{"version: 1\nprivate: [{cidr: 169.254.0.0/16, metadata: true}]",
 		"f:2:18: `metadata: true` needs one address, not a range"},
 };
@@ -127,8 +150,12 @@ static void test_one_of_fifty(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 50; i++)
-		n += (size_t)sprintf(text + n, "- {name: r%u, hosts: [h%u.test], ports: [%s], action: allow}\n", i, i,
-			i == 33 ? "\"https\"" : i % 3 == 0 ? "443" : i % 3 == 1 ? "\"443\"" : "\"9000-9100\"");
+		n += (size_t)sprintf(text + n,
+			"- {name: r%u, hosts: [h%u.test], ports: [%s], action: allow}\n", i, i,
+			i == 33      ? "\"https\""
+			: i % 3 == 0 ? "443"
+			: i % 3 == 1 ? "\"443\""
+				     : "\"9000-9100\"");
 	assert_int_equal(policy_load(slice_of(text, n), "f", &fault, &p), -EBADMSG);
 	assert_int_equal(strncmp(fault.text, "f:36:42: a port is", 18), 0);
 }
@@ -142,33 +169,42 @@ static void collect(void *arg, const char *text)
 
 static void test_shadowed(void **state)
 {
-	static const char deny_first[] = "version: 1\nrules:\n- {name: none, hosts: ['*'], action: deny}\n"
-					 "- {name: api, hosts: [api.test], action: allow}\n";
-	static const char wider_first[] = "version: 1\nrules:\n- {name: all, hosts: ['*.test'], action: allow}\n"
-					  "- {name: x, hosts: [x.test], action: deny}\n";
+	static const char deny_first[] =
+		"version: 1\nrules:\n- {name: none, hosts: ['*'], action: deny}\n"
+		"- {name: api, hosts: [api.test], action: allow}\n";
+	static const char wider_first[] =
+		"version: 1\nrules:\n- {name: all, hosts: ['*.test'], action: allow}\n"
+		"- {name: x, hosts: [x.test], action: deny}\n";
 	struct fault fault = {{0}};
 	char warnings[2048] = "";
 	struct policy *p = NULL;
 
 	(void)state;
 	assert_int_equal(policy_load(slice_str(deny_first), "f", &fault, &p), -EBADMSG);
-	assert_string_equal(fault.text, "f:4:3: rule `api` never decides: rule `none` in line 3 matches all of it first "
-					"and says deny; put the narrower rule first");
+	assert_string_equal(fault.text,
+		"f:4:3: rule `api` never decides: rule `none` in line 3 matches all of it first "
+		"and says deny; put the narrower rule first");
 	fault.text[0] = '\0';
 	assert_int_equal(policy_load(slice_str(wider_first), "f", &fault, &p), -EBADMSG);
 	assert_int_equal(strncmp(fault.text, "f:4:3: rule `x` never decides", 29), 0);
 
 	p = load("version: 1\nrules:\n"
 		 "- {name: api, hosts: [api.test, '*.b.test'], action: allow}\n"
-		 "- {name: same, hosts: [x.b.test, api.test], ports: [443], methods: [GET], action: allow}\n"
+		 "- {name: same, hosts: [x.b.test, api.test], ports: [443], methods: [GET], "
+		 "action: allow}\n"
 		 "- {name: port, hosts: [api.test], ports: [443, 8080], action: deny}\n"
 		 "- {name: get, hosts: [c.test], methods: [GET], action: allow}\n"
 		 "- {name: more, hosts: [c.test], methods: [GET, POST], action: deny}\n"
+		 "- {name: two, hosts: [d.test], ports: [81, 80], action: allow}\n"
+		 "- {name: span, hosts: [d.test], ports: [80-81], action: allow}\n"
 		 "- {name: any, hosts: [c.test], action: deny}\n"
 		 "- {name: rest, hosts: ['*'], action: deny}\n");
 	policy_check(p, collect, warnings);
-	assert_string_equal(warnings, "f:4:3: rule `same` never decides: rule `api` in line 3 matches all of it first, "
-				      "with the same action\n");
+	assert_string_equal(warnings,
+		"f:4:3: rule `same` never decides: rule `api` in line 3 matches all of it first, "
+		"with the same action\n"
+		"f:9:3: rule `span` never decides: rule `two` in line 8 matches all of it first, "
+		"with the same action\n");
 	policy_unref(p);
 
 	p = load("version: 1\ndefault: allow\n");
@@ -185,13 +221,14 @@ static void test_shadowed(void **state)
 
 /* ---- decisions ---- */
 
-static const char order[] = "version: 1\nname: order\nrules:\n"
-			    "- {name: pinned, hosts: [pinned.test], deny: alert, action: deny}\n"
-			    "- {name: reads, hosts: [api.test], methods: [GET, HEAD], action: allow}\n"
-			    "- {name: no-delete, hosts: [api.test, w.test], methods: [DELETE], action: deny}\n"
-			    "- {name: writes, hosts: [w.test], action: allow}\n"
-			    "- {name: high, hosts: ['*.test'], ports: ['9000-9100', 9101, '8443'], action: allow}\n"
-			    "- {name: lit, hosts: [192.0.2.0/24], ports: [443], action: allow}\n";
+static const char order[] =
+	"version: 1\nname: order\nrules:\n"
+	"- {name: pinned, hosts: [pinned.test], deny: alert, action: deny}\n"
+	"- {name: reads, hosts: [api.test], methods: [GET, HEAD], action: allow}\n"
+	"- {name: no-delete, hosts: [api.test, w.test], methods: [DELETE], action: deny}\n"
+	"- {name: writes, hosts: [w.test], action: allow}\n"
+	"- {name: high, hosts: ['*.test'], ports: ['9000-9100', 9101, '8443'], action: allow}\n"
+	"- {name: lit, hosts: [192.0.2.0/24], ports: [443], action: allow}\n";
 
 static const struct {
 	const char *host;
@@ -239,8 +276,8 @@ static void test_decide(void **state)
 		struct verdict v = policy_decide(p, &s);
 
 		if (v.allow != decisions[i].allow || v.category != decisions[i].category)
-			fail_msg("%s:%u %s: %d %s %s", decisions[i].host, decisions[i].port, decisions[i].method, v.allow,
-				v.rule, category_name(v.category));
+			fail_msg("%s:%u %s: %d %s %s", decisions[i].host, decisions[i].port,
+				decisions[i].method, v.allow, v.rule, category_name(v.category));
 		assert_string_equal(v.rule, decisions[i].rule);
 		assert_int_equal(v.alert, i < 2);
 	}
@@ -255,9 +292,10 @@ static void test_decide(void **state)
 
 static void test_default_allow(void **state)
 {
-	struct policy *p = load("version: 1\ndefault: allow\nlimits: {connections: 9}\n"
-				"rules: [{name: no, hosts: ['*.evil.test'], action: deny},\n"
-				"  {name: never, hosts: [gone.test], ports: ['1-65535'], action: deny}]\n");
+	struct policy *p =
+		load("version: 1\ndefault: allow\nlimits: {connections: 9}\n"
+		     "rules: [{name: no, hosts: ['*.evil.test'], action: deny},\n"
+		     "  {name: never, hosts: [gone.test], ports: ['1-65535'], action: deny}]\n");
 	struct host ip = host("198.51.100.1"), evil = host("x.evil.test"), gone = host("gone.test");
 	struct verdict v = policy_decide(p, &(struct subject){&ip, 1, {0}});
 
@@ -272,7 +310,8 @@ static void test_default_allow(void **state)
 	policy_unref(p);
 }
 
-/* A name is resolved only if some port of it is open: a query for a denied name would carry it out. */
+/* A name is resolved only if some port of it is open: a query for a denied name would carry it out.
+ */
 static void test_names(void **state)
 {
 	static const struct {
@@ -280,6 +319,7 @@ static void test_names(void **state)
 		bool opens, exact;
 	} rows[] = {
 		{"shut.a.test", false, false},
+		{"low.test", true, true}, /* above 80 */
 		{"half.a.test", true, false},
 		{"x.a.test", true, false},
 		{"a.test", false, false},
@@ -288,12 +328,15 @@ static void test_names(void **state)
 		{"methods.test", true, true},
 		{"other.test", false, false},
 	};
-	struct policy *p = load("version: 1\nrules:\n"
-				"- {name: shut, hosts: [shut.a.test], action: deny}\n"
-				"- {name: half, hosts: [half.a.test], ports: [80], action: deny}\n"
-				"- {name: a, hosts: ['*.a.test'], action: allow}\n"
-				"- {name: m, hosts: [methods.test], methods: [POST], action: deny}\n"
-				"- {name: e, hosts: [exact.test, methods.test], ports: [8443], action: allow}\n");
+	struct policy *p = load(
+		"version: 1\nrules:\n"
+		"- {name: shut, hosts: [shut.a.test], action: deny}\n"
+		"- {name: half, hosts: [half.a.test], ports: [80], action: deny}\n"
+		"- {name: a, hosts: ['*.a.test'], action: allow}\n"
+		"- {name: m, hosts: [methods.test], methods: [POST], action: deny}\n"
+		"- {name: low, hosts: [low.test], ports: [1-80], action: deny}\n"
+		"- {name: l, hosts: [low.test], ports: [1-100], action: allow}\n"
+		"- {name: e, hosts: [exact.test, methods.test], ports: [8443], action: allow}\n");
 	char why[HOST_WHY];
 	struct host_pattern w;
 
@@ -301,7 +344,8 @@ static void test_names(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct host h = host(rows[i].host);
 
-		if (policy_opens_name(p, &h) != rows[i].opens || policy_names_exactly(p, &h) != rows[i].exact)
+		if (policy_opens_name(p, &h) != rows[i].opens ||
+			policy_names_exactly(p, &h) != rows[i].exact)
 			fail_msg("%s", rows[i].host);
 		assert_int_equal(host_pattern_parse(slice_str(rows[i].host), &w, why), 0);
 		assert_int_equal(policy_opens_pattern(p, &w), rows[i].opens);
@@ -317,7 +361,8 @@ static void test_names(void **state)
 
 static const char private_text[] =
 	"version: 1\nrules:\n"
-	"- {name: db, hosts: [db.corp.test, '*.wild.test', 10.0.0.0/8], ports: [5432], action: allow}\n"
+	"- {name: db, hosts: [db.corp.test, '*.wild.test', 10.0.0.0/8], ports: [5432], action: "
+	"allow}\n"
 	"private:\n"
 	"- {cidr: 10.20.0.0/16, ports: [5432, '6000-6001'], hosts: [db.corp.test, '*.wild.test']}\n"
 	"- {cidr: 10.30.0.0/16}\n"
@@ -334,13 +379,15 @@ static const struct {
 	{"db.corp.test", "2001:db8::1", 443, CATEGORY_NONE},
 	{"db.corp.test", "10.20.1.1", 5432, CATEGORY_NONE},
 	{"db.corp.test", "10.20.1.1", 6001, CATEGORY_NONE},
+	{"db.corp.test", "10.20.1.1", 0, CATEGORY_NONE}, /* at some port */
+	{"other.test", "10.20.1.1", 0, CATEGORY_PRIVATE_ADDRESS},
 	{"db.corp.test", "10.20.1.1", 443, CATEGORY_PRIVATE_ADDRESS},
 	{"db.corp.test", "10.21.1.1", 5432, CATEGORY_PRIVATE_ADDRESS},
 	{"x.wild.test", "10.20.1.1", 5432, CATEGORY_NONE},
 	{"other.test", "10.20.1.1", 5432, CATEGORY_PRIVATE_ADDRESS},
 	{"10.20.1.1", "10.20.1.1", 5432, CATEGORY_PRIVATE_ADDRESS}, /* hosts: names only names */
-	{"db.corp.test", "10.30.1.1", 443, CATEGORY_NONE},	      /* no hosts: exact names, */
-	{"10.30.1.1", "10.30.1.1", 443, CATEGORY_NONE},	      /* and literals, */
+	{"db.corp.test", "10.30.1.1", 443, CATEGORY_NONE}, /* no hosts: exact names, */
+	{"10.30.1.1", "10.30.1.1", 443, CATEGORY_NONE}, /* and literals, */
 	{"x.wild.test", "10.30.1.1", 443, CATEGORY_PRIVATE_ADDRESS}, /* but nothing by a wildcard */
 	{"10.9.9.9", "192.168.1.1", 9999, CATEGORY_NONE},
 	{"10.9.9.9", "127.0.0.1", 9999, CATEGORY_PRIVATE_ADDRESS}, /* never lifted */
@@ -355,7 +402,8 @@ static const struct {
 	{"x.wild.test", "fd00:20::1", 1, CATEGORY_NONE},
 	{"x.wild.test", "fd00:21::1", 1, CATEGORY_PRIVATE_ADDRESS},
 	{"x.wild.test", "fd00:ec2::254", 1, CATEGORY_METADATA_ADDRESS},
-	{"db.corp.test", "64:ff9b::a1e:101", 443, CATEGORY_PRIVATE_ADDRESS}, /* 10.30.1.1 inside is not 10.30.1.1 */
+	{"db.corp.test", "64:ff9b::a1e:101", 443,
+		CATEGORY_PRIVATE_ADDRESS}, /* 10.30.1.1 inside is not 10.30.1.1 */
 	{"db.corp.test", "64:ff9b::a9fe:a9fe", 80, CATEGORY_METADATA_ADDRESS},
 	{"db.corp.test", "::1", 9999, CATEGORY_PRIVATE_ADDRESS},
 };
@@ -376,12 +424,14 @@ static void test_addresses(void **state)
 		a.port = addresses[i].port;
 		c = policy_address(p, &h, &a);
 		if (c != addresses[i].category)
-			fail_msg("%s at %s:%u: %s", addresses[i].host, addresses[i].address, a.port, category_name(c));
+			fail_msg("%s at %s:%u: %s", addresses[i].host, addresses[i].address, a.port,
+				category_name(c));
 	}
 	assert_int_equal(policy_openings(p, NULL, 0), 6);
 	assert_int_equal(policy_openings(p, o, 2), 6);
 	assert_int_equal(policy_openings(p, o, 8), 6);
-	assert_true(o[1].prefix == 112 && o[1].port_lo == 6000 && o[1].port_hi == 6001 && !o[1].metadata);
+	assert_true(o[1].prefix == 112 && o[1].port_lo == 6000 && o[1].port_hi == 6001 &&
+		    !o[1].metadata);
 	assert_true(o[2].port_lo == 1 && o[2].port_hi == 65535);
 	assert_true(o[4].prefix == 128 && o[4].metadata && o[4].port_lo == 80);
 	memcpy(a.ip, o[4].ip, 16);
@@ -401,7 +451,8 @@ static void test_too_many_openings(void **state)
 	for (unsigned i = 0; i <= POLICY_OPENINGS; i++)
 		n += (size_t)sprintf(text + n, "- {cidr: 10.0.%u.0/24}\n", i);
 	assert_int_equal(policy_load(slice_of(text, n), "f", &fault, &p), -EBADMSG);
-	assert_string_equal(fault.text, "f:3:1: `private` holds more than 64 pairs of a range and ports");
+	assert_string_equal(
+		fault.text, "f:3:1: `private` holds more than 64 pairs of a range and ports");
 }
 
 /* ---- the rest ---- */
@@ -410,7 +461,8 @@ static void test_upstream(void **state)
 {
 	struct policy *p = load("version: 1\nupstream:\n- {hosts: [git.corp.test], ca: /a.pem}\n"
 				"- {hosts: ['*.corp.test', 192.0.2.1], ca: /b.pem}\n");
-	struct host git = host("git.corp.test"), other = host("x.corp.test"), ip = host("192.0.2.1"), no = host("x.test");
+	struct host git = host("git.corp.test"), other = host("x.corp.test"),
+		    ip = host("192.0.2.1"), no = host("x.test");
 
 	(void)state;
 	assert_string_equal(policy_upstream_ca(p, &git), "/a.pem");

@@ -52,7 +52,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int read_one(const char *path, const struct source_trust *trust, size_t max, struct fault *fault)
+static int read_one(
+	const char *path, const struct source_trust *trust, size_t max, struct fault *fault)
 {
 	struct source_mark mark = {0}, now;
 	struct buf b;
@@ -81,7 +82,8 @@ static void test_read(void **state)
 	assert_int_equal(read_one(p->file, &p->trust, 15, &fault), -EFBIG);
 	assert_non_null(strstr(fault.text, "/value: too large"));
 	assert_int_equal(read_one("/nowhere/at-all", &p->trust, 16, &fault), -ENOENT);
-	assert_string_equal(fault.text, "/nowhere/at-all: cannot be opened: No such file or directory");
+	assert_string_equal(
+		fault.text, "/nowhere/at-all: cannot be opened: No such file or directory");
 	assert_int_equal(read_one(p->dir, &p->trust, 16, &fault), -EINVAL);
 	assert_non_null(strstr(fault.text, "not a regular file"));
 	assert_int_equal(read_one("/dev/null", &p->trust, 16, &fault), -EINVAL);
@@ -89,7 +91,8 @@ static void test_read(void **state)
 
 static void test_mode(void **state)
 {
-	static const mode_t good[] = {0600, 0640, 0400, 0440}, bad[] = {0644, 0660, 0604, 0620, 0700, 0610, 04600, 0601};
+	static const mode_t good[] = {0600, 0640, 0400, 0440},
+			    bad[] = {0644, 0660, 0604, 0620, 0700, 0610, 04600, 0601};
 	struct place *p = *state;
 	struct fault fault;
 
@@ -102,7 +105,8 @@ static void test_mode(void **state)
 
 		assert_int_equal(chmod(p->file, bad[i]), 0);
 		assert_int_equal(read_one(p->file, &p->trust, 16, &fault), -EPERM);
-		(void)snprintf(want, sizeof(want), "%s: mode %04o, but others could read or change it (chmod 0640 %s)",
+		(void)snprintf(want, sizeof(want),
+			"%s: mode %04o, but others could read or change it (chmod 0640 %s)",
 			p->file, bad[i], p->file);
 		assert_string_equal(fault.text, want);
 	}
@@ -111,7 +115,8 @@ static void test_mode(void **state)
 static void test_owner(void **state)
 {
 	struct place *p = *state;
-	struct source_trust other = {p->trust.owner + 1, p->trust.group}, group = {p->trust.owner, p->trust.group + 1};
+	struct source_trust other = {p->trust.owner + 1, p->trust.group},
+			    group = {p->trust.owner, p->trust.group + 1};
 	struct fault fault;
 
 	assert_int_equal(read_one(p->file, &other, 16, &fault), -EPERM);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_swap.c – where a placeholder is replaced and where it never is (CRD-01, CRD-04, CRD-09, CRD-12). */
+/* test_swap.c – where a placeholder is replaced and where it never is (CRD-01, CRD-04, CRD-09,
+ * CRD-12). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,9 +23,9 @@
 #include "rewrite/swap.h"
 
 /* A and B are the placeholders of the credentials A and B; U is nobody's, in the same form */
-#define A "spx_0123456789abcdefghijklmnopqrstuv"
-#define B "spx_wxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01"
-#define U "spx_99999999999999999999999999999999"
+#define A       "spx_0123456789abcdefghijklmnopqrstuv"
+#define B       "spx_wxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01"
+#define U       "spx_99999999999999999999999999999999"
 #define VALUE_A "real:\xc3\xa4-value-of-a"
 #define VALUE_B "real-value-of-b!"
 
@@ -56,7 +57,8 @@ static int setup(void **state)
 	(void)close(fd);
 	(void)snprintf(text, sizeof(text),
 		"credentials:\n"
-		"- {name: A, source: {file: %s}, swap: [{hosts: [a.test], in: [bearer, basic-password]},\n"
+		"- {name: A, source: {file: %s}, swap: [{hosts: [a.test], in: [bearer, "
+		"basic-password]},\n"
 		"    {hosts: [post.test], in: [bearer], methods: [POST]}]}\n"
 		"- {name: B, source: {value: " VALUE_B "}, misdirected: refuse, plain_http: true,\n"
 		"    swap: [{hosts: [b.test], in: [bearer]}]}\n",
@@ -112,15 +114,18 @@ static const struct row rows[] = {
 	{"a.test", "X-Api-Key", A, SWAP_NONE, NULL, "A", 1},
 	{"a.test", "Cookie", "x=" A "; y=" A, SWAP_NONE, NULL, "A", 2},
 	{"a.test", "X-Y", "z", SWAP_NONE, NULL, "A", 1, .target = "/?k=" A},
-	{"a.test", "Authorization", "Bearer " A, SWAP_DONE, "Bearer " VALUE_A, "A", 1, .target = "/?k=" A},
+	{"a.test", "Authorization", "Bearer " A, SWAP_DONE, "Bearer " VALUE_A, "A", 1,
+		.target = "/?k=" A},
 	/* other hosts, other credentials, no TLS, other methods */
 	{"x.a.test", "Authorization", "Bearer " A, SWAP_NONE, NULL, "A", 1},
 	{"a.test.evil.test", "Authorization", "Bearer " A, SWAP_NONE, NULL, "A", 1},
 	{"b.test", "Authorization", "Bearer " A, SWAP_NONE, NULL, "A", 1},
 	{"a.test", "Authorization", "Bearer " A, SWAP_NONE, NULL, "A", 1, true},
 	{"post.test", "Authorization", "Bearer " A, SWAP_NONE, NULL, "A", 1},
-	{"post.test", "Authorization", "Bearer " A, SWAP_DONE, "Bearer " VALUE_A, "A", 0, .method = "POST"},
-	{"a.test", "Authorization", "Bearer " A, SWAP_DONE, "Bearer " VALUE_A, "A", 0, .method = "DELETE"},
+	{"post.test", "Authorization", "Bearer " A, SWAP_DONE, "Bearer " VALUE_A, "A", 0,
+		.method = "POST"},
+	{"a.test", "Authorization", "Bearer " A, SWAP_DONE, "Bearer " VALUE_A, "A", 0,
+		.method = "DELETE"},
 	/* misdirected: refuse */
 	{"a.test", "Authorization", "Bearer " B, SWAP_REFUSED, NULL, "B", 1},
 	{"b.test", "X-Y", B, SWAP_REFUSED, NULL, "B", 1},
@@ -147,7 +152,8 @@ static struct msg message(const struct row *r)
 static void check(const struct row *r)
 {
 	struct msg m = message(r);
-	struct swap_request q = {.msg = &m, .over_tls = !r->plain, .set = set, .placeholders = placeholders};
+	struct swap_request q = {
+		.msg = &m, .over_tls = !r->plain, .set = set, .placeholders = placeholders};
 	struct slice sent, want = slice_str(r->sent ? r->sent : r->value);
 	struct swap_plan plan;
 	struct buf values;
@@ -158,9 +164,11 @@ static void check(const struct row *r)
 	buf_init(&values, SWAP_VALUES);
 	assert_int_equal(swap_judge(&q, &values, &plan), 0);
 	sent = swap_value(&plan, &q, &values, 1);
-	if (plan.result != r->result || !slice_eq(sent, want) || plan.misdirected_total != r->misdirected)
-		fail_msg("%s: %s: %s at %s: result %d, %u misdirected, sent %.*s", r->name, r->value,
-			plan.credential ? plan.credential : "-", r->host, plan.result, plan.misdirected_total, SLICE_ARG(sent));
+	if (plan.result != r->result || !slice_eq(sent, want) ||
+		plan.misdirected_total != r->misdirected)
+		fail_msg("%s: %s: %s at %s: result %d, %u misdirected, sent %.*s", r->name,
+			r->value, plan.credential ? plan.credential : "-", r->host, plan.result,
+			plan.misdirected_total, SLICE_ARG(sent));
 	assert_int_equal(plan.nreplaced, r->result == SWAP_DONE);
 	assert_int_equal(plan.nuses, r->result == SWAP_DONE);
 	if (r->result == SWAP_DONE)
@@ -208,24 +216,34 @@ static void test_basic(void **state)
 		(void)snprintf(plain, sizeof(plain), "%s:" A, users[i]);
 		(void)snprintf(real, sizeof(real), "%s:" VALUE_A, users[i]);
 		for (unsigned padded = 0; padded < 2; padded++) {
-			check(&(struct row){"a.test", "Authorization", basic("Basic", plain, padded, in), SWAP_DONE,
+			check(&(struct row){"a.test", "Authorization",
+				basic("Basic", plain, padded, in), SWAP_DONE,
 				basic("Basic", real, true, out), "A", 0});
-			check(&(struct row){"a.test", "Authorization", basic("basic", plain, padded, in), SWAP_DONE,
+			check(&(struct row){"a.test", "Authorization",
+				basic("basic", plain, padded, in), SWAP_DONE,
 				basic("basic", real, true, out), "A", 0});
 		}
 	}
 	/* found inside, but not as the whole password */
-	check(&(struct row){"a.test", "Authorization", basic("Basic", A ":x", true, in), SWAP_NONE, NULL, "A", 1});
-	check(&(struct row){"a.test", "Authorization", basic("Basic", "u:" A "x", true, in), SWAP_NONE, NULL, "A", 1});
-	check(&(struct row){"a.test", "Authorization", basic("Basic", "u:x:" A, true, in), SWAP_NONE, NULL, "A", 1});
-	check(&(struct row){"a.test", "Authorization", basic("Basic", A, true, in), SWAP_NONE, NULL, "A", 1});
-	check(&(struct row){"b.test", "Authorization", basic("Basic", "u:" A, true, in), SWAP_NONE, NULL, "A", 1});
-	check(&(struct row){"b.test", "Authorization", basic("Basic", "u:" B, true, in), SWAP_REFUSED, NULL, "B", 1});
-	check(&(struct row){"a.test", "Proxy-Authorization", basic("Basic", "u:" A, true, in), SWAP_NONE, NULL, "A", 1});
+	check(&(struct row){"a.test", "Authorization", basic("Basic", A ":x", true, in), SWAP_NONE,
+		NULL, "A", 1});
+	check(&(struct row){"a.test", "Authorization", basic("Basic", "u:" A "x", true, in),
+		SWAP_NONE, NULL, "A", 1});
+	check(&(struct row){"a.test", "Authorization", basic("Basic", "u:x:" A, true, in),
+		SWAP_NONE, NULL, "A", 1});
+	check(&(struct row){
+		"a.test", "Authorization", basic("Basic", A, true, in), SWAP_NONE, NULL, "A", 1});
+	check(&(struct row){"b.test", "Authorization", basic("Basic", "u:" A, true, in), SWAP_NONE,
+		NULL, "A", 1});
+	check(&(struct row){"b.test", "Authorization", basic("Basic", "u:" B, true, in),
+		SWAP_REFUSED, NULL, "B", 1});
+	check(&(struct row){"a.test", "Proxy-Authorization", basic("Basic", "u:" A, true, in),
+		SWAP_NONE, NULL, "A", 1});
 	/* in both halves: the password is a position, the user is not */
 	check(&(struct row){"a.test", "Authorization", basic("Basic", A ":" A, true, in), SWAP_DONE,
 		basic("Basic", A ":" VALUE_A, true, out), "A", 1});
-	check(&(struct row){"a.test", "Authorization", basic("Basic", "u:" U, true, in), SWAP_NONE, NULL, NULL, 0});
+	check(&(struct row){"a.test", "Authorization", basic("Basic", "u:" U, true, in), SWAP_NONE,
+		NULL, NULL, 0});
 	/* broken base64 is left alone */
 	strcpy(in, "Basic !!!!");
 	check(&(struct row){"a.test", "Authorization", in, SWAP_NONE, NULL, NULL, 0});
@@ -236,7 +254,8 @@ static void test_basic(void **state)
 	check(&(struct row){"a.test", "Authorization", strcat(in, " x"), SWAP_NONE, NULL, NULL, 0});
 }
 
-/* A head that comes in part is no head; but no cut of a value may be swapped for less than the whole. */
+/* A head that comes in part is no head; but no cut of a value may be swapped for less than the
+ * whole. */
 static void test_prefixes(void **state)
 {
 	static const char bearer[] = "Bearer " A;

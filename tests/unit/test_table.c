@@ -20,7 +20,8 @@ struct all {
 	const struct conf_node *node, *list, *map;
 };
 
-static const struct conf_word words[] = {{"one", 1}, {"two", 2}, {"three", 3, true}, {"four:", 4, true}, {0}};
+static const struct conf_word words[] = {
+	{"one", 1}, {"two", 2}, {"three", 3, true}, {"four:", 4, true}, {0}};
 static const struct conf_key keys[] = {
 	{"text", CONF_TYPE_TEXT, true, offsetof(struct all, text)},
 	{"yes", CONF_TYPE_BOOL, false, offsetof(struct all, yes)},
@@ -57,8 +58,9 @@ static void test_good(void **state)
 	assert_string_equal(a.text, "hello");
 	assert_int_equal(a.number, 7); /* an absent key leaves the default */
 	free((void *)(uintptr_t)a.text);
-	assert_int_equal(read_all("{text: 'null', yes: true, number: 9000, word: two, node: , list: [1], map: {}}", false,
-				 &fault, &a),
+	assert_int_equal(read_all("{text: 'null', yes: true, number: 9000, word: two, node: , "
+				  "list: [1], map: {}}",
+				 false, &fault, &a),
 		0);
 	assert_string_equal(a.text, "null");
 	assert_true(a.yes && a.number == 9000 && a.word == 2 && a.node && a.list && a.map);
@@ -85,8 +87,10 @@ static const struct {
 	{"{text: a, number: '3'}", "f:1:19: `number` must be a number from 2 to 9000"},
 	{"{text: a, number: 03}", "f:1:19: `number` must be a number from 2 to 9000"},
 	{"{text: a, number: 0x3}", "f:1:19: `number` must be a number from 2 to 9000"},
-	{"{text: a, number: 18446744073709551618}", "f:1:19: `number` must be a number from 2 to 9000"},
-	{"{text: a, word: tow}", "f:1:17: `word` must be one or two, not `tow`; did you mean `two`?"},
+	{"{text: a, number: 18446744073709551618}",
+		"f:1:19: `number` must be a number from 2 to 9000"},
+	{"{text: a, word: tow}",
+		"f:1:17: `word` must be one or two, not `tow`; did you mean `two`?"},
 	{"{text: a, word: three}", "f:1:17: `word: three` is not available in this version"},
 	{"{text: a, word: 'four:x'}", "f:1:17: `word: four:` is not available in this version"},
 	{"{text: a, word: [one]}", "f:1:17: `word` must be one word, not a list"},
@@ -111,8 +115,9 @@ static void test_bad(void **state)
 /* A document that may hold secrets is never quoted. */
 static void test_sealed(void **state)
 {
-	static const char *const texts[] = {"{text: a, hunter2secret: 1}", "{text: a, word: hunter2secret}",
-		"{text: a, number: hunter2secret}", "{text: a, list: hunter2secret}", "{text: a, yes: hunter2secret}"};
+	static const char *const texts[] = {"{text: a, hunter2secret: 1}",
+		"{text: a, word: hunter2secret}", "{text: a, number: hunter2secret}",
+		"{text: a, list: hunter2secret}", "{text: a, yes: hunter2secret}"};
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(texts); i++) {
@@ -129,8 +134,8 @@ static void test_sealed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good), cmocka_unit_test(test_bad), cmocka_unit_test(test_sealed)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_good), cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_sealed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,10 +38,15 @@ static const struct {
 	{"a: 1\nb: \xc3(\n", "f:2:5: invalid trailing UTF-8 octet"},
 	{"a: \xed\xa0\x80\n", "f:1:4: invalid Unicode character"},
 	{"a: \x01\n", "f:1:4: control characters are not allowed"},
-	{"{\"a\": \"\\ud83d\"}", "f:1:10: found invalid Unicode character escape code (while parsing a quoted scalar in "
-			      "line 1)"},
-	{"a: [1, 2\n", "f:2:1: did not find expected ',' or ']' (while parsing a flow sequence in line 1)"},
-	{"a: 1\n\tb: 2\n", "f:2:1: found a tab character that violates indentation (while scanning a plain scalar in "
+	{"{\"a\": \"\\ud83d\"}", "f:1:10: found invalid Unicode character escape code (while "
+				 "parsing a quoted scalar in "
+				 "line 1)"},
+	{"{\"a\": \"\\\\ud83d\\ude00\"}", "f:1:17: found invalid Unicode character escape code "
+					  "(while parsing a quoted scalar in line 1)"},
+	{"a: [1, 2\n", "f:2:1: did not find expected ',' or ']' (while parsing a flow sequence in "
+		       "line 1)"},
+	{"a: 1\n\tb: 2\n", "f:2:1: found a tab character that violates indentation (while scanning "
+			   "a plain scalar in "
 			   "line 1)"},
 };
 
@@ -100,10 +105,12 @@ static void test_tree(void **state)
 /* RFC 8259 section 7: characters outside the basic plane come as two escapes. */
 static void test_json(void **state)
 {
-	struct conf_doc *doc = parse("{\"a\": \"\\ud83d\\ude00\\/\\\\ud83d\",\n\t\"b\":[1,true,null]}");
+	struct conf_doc *doc =
+		parse("{\"a\": \"\\ud83d\\ude00\\/\\\\ud83d\",\n\t\"b\":[1,true,null]}");
 
 	(void)state;
-	assert_string_equal((const char *)conf_get(doc->root, "a")->text.p, "\xf0\x9f\x98\x80/\\ud83d");
+	assert_string_equal(
+		(const char *)conf_get(doc->root, "a")->text.p, "\xf0\x9f\x98\x80/\\ud83d");
 	assert_int_equal(conf_get(doc->root, "b")->line, 2);
 	assert_int_equal(conf_get(doc->root, "b")->count, 3);
 	conf_free(doc);
@@ -147,7 +154,8 @@ static void test_bounds(void **state)
 
 	memset(keys, ' ', LIMIT_DOCUMENT + 1);
 	fault.text[0] = '\0';
-	assert_int_equal(conf_parse(slice_of(keys, LIMIT_DOCUMENT + 1), "f", &fault, &doc), -EBADMSG);
+	assert_int_equal(
+		conf_parse(slice_of(keys, LIMIT_DOCUMENT + 1), "f", &fault, &doc), -EBADMSG);
 	assert_string_equal(fault.text, "f:1:1: the document is larger than 1 MiB");
 	free(keys);
 }
@@ -155,7 +163,8 @@ static void test_bounds(void **state)
 /* Every prefix of a document is a document or a fault with a place; nothing is read behind it. */
 static void test_prefixes(void **state)
 {
-	static const char text[] = "{\"v\": 1, \"r\": [{\"n\": \"\\ud83d\\ude00\", 'h': [a, \"*.b\"]}]}\n# end\n";
+	static const char text[] =
+		"{\"v\": 1, \"r\": [{\"n\": \"\\ud83d\\ude00\", 'h': [a, \"*.b\"]}]}\n# end\n";
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(text); n++) {
@@ -164,7 +173,8 @@ static void test_prefixes(void **state)
 		struct conf_doc *doc = NULL;
 		int r = conf_parse(in, "f", &fault, &doc);
 
-		assert_true(r == 0 ? doc && !fault.text[0] : !doc && strncmp(fault.text, "f:", 2) == 0);
+		assert_true(
+			r == 0 ? doc && !fault.text[0] : !doc && strncmp(fault.text, "f:", 2) == 0);
 		assert_int_equal(r == 0, n >= sizeof(text) - 1 - strlen("\n# end\n"));
 		conf_free(doc);
 		exact_free(in);

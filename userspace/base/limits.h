@@ -16,7 +16,6 @@ enum {
 	LIMIT_RX = 65536,	   /* received and not consumed, one leg */
 	LIMIT_TX = 65536,	   /* produced and not sent, one leg */
 	LIMIT_RECV_CHUNK = 4096,   /* one provided buffer */
-	LIMIT_RECV_BURST = 32,	   /* completions a multishot receive may post before it is cancelled */
 	LIMIT_CONTROL_HEAD = 8192, /* a request to the control socket */
 
 	/* counts */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon_conf.c – see daemon_conf.h. Texts are borrowed from the document's tree, which lives as long as the result. */
+/* daemon_conf.c – see daemon_conf.h. Texts are borrowed from the document's tree, which lives as
+ * long as the result. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -22,14 +23,16 @@ struct daemon_conf_store {
 #define KEY(member) offsetof(struct daemon_conf_store, member)
 
 static const struct conf_key daemon_conf_keys[] = {
-	{"state", CONF_TYPE_TEXT, false, KEY(conf.state), .help = "directory of sockets and records"},
+	{"state", CONF_TYPE_TEXT, false, KEY(conf.state),
+		.help = "directory of sockets and records"},
 	{"user", CONF_TYPE_TEXT, false, KEY(conf.user), .help = "whose uid the daemon takes"},
 	{"helper_user", CONF_TYPE_LATER},
 	{"workers", CONF_TYPE_NUMBER, false, KEY(conf.workers), .max = LIMIT_WORKERS,
 		.help = "worker threads, 0 = one for each core"},
 	{"resolvers", CONF_TYPE_LIST, false, KEY(resolvers), .help = "addresses of DNS servers"},
 	{"ca", CONF_TYPE_TEXT, false, KEY(conf.ca), .help = "CA certificates for all upstreams"},
-	{"credentials", CONF_TYPE_LIST, false, KEY(credentials), .help = "documents and their sandboxes"},
+	{"credentials", CONF_TYPE_LIST, false, KEY(credentials),
+		.help = "documents and their sandboxes"},
 	{"brokers", CONF_TYPE_LATER},
 	{"audit", CONF_TYPE_MAP, false, KEY(audit), .help = "where the audit goes"},
 	{"key", CONF_TYPE_LATER},
@@ -40,7 +43,8 @@ static const struct conf_table daemon_conf_table = {
 	"the configuration", daemon_conf_keys, ARRAY_SIZE(daemon_conf_keys)};
 
 static const struct conf_key daemon_audit_keys[] = {
-	{"file", CONF_TYPE_TEXT, false, offsetof(struct daemon_conf, audit_file), .help = "path of the audit"},
+	{"file", CONF_TYPE_TEXT, false, offsetof(struct daemon_conf, audit_file),
+		.help = "path of the audit"},
 	{"size", CONF_TYPE_NUMBER, false, offsetof(struct daemon_conf, audit_size), .min = 1 << 16,
 		.max = 1ULL << 40, .help = "bytes before it is rotated"},
 };
@@ -88,8 +92,8 @@ static int daemon_conf_resolver(struct slice text, struct addr *ret)
 			return -EINVAL;
 		host = slice_skip(slice_first(text, end), 1);
 		port = slice_skip(text, end + 1);
-	} else if ((colon = slice_find(text, ':')) < text.n && slice_find(slice_skip(text, colon + 1), ':') ==
-								       text.n - colon - 1) {
+	} else if ((colon = slice_find(text, ':')) < text.n &&
+		   slice_find(slice_skip(text, colon + 1), ':') == text.n - colon - 1) {
 		host = slice_first(text, colon);
 		port = slice_skip(text, colon);
 	}
@@ -122,8 +126,8 @@ static int daemon_conf_resolvers(struct daemon_conf_store *s, struct fault *faul
 		if (r < 0)
 			return r;
 		if (s->conf.nresolvers == DAEMON_CONF_RESOLVERS)
-			return conf_fault(s->doc, n, fault, "`resolvers` holds at most %d addresses",
-				DAEMON_CONF_RESOLVERS);
+			return conf_fault(s->doc, n, fault,
+				"`resolvers` holds at most %d addresses", DAEMON_CONF_RESOLVERS);
 		if (daemon_conf_resolver(n->text, &s->conf.resolvers[s->conf.nresolvers]) < 0)
 			return conf_fault(s->doc, n, fault,
 				"a resolver is an address, with a port if need be (192.0.2.53, "
@@ -140,8 +144,8 @@ static bool daemon_conf_pattern_good(struct slice text)
 		return false;
 	for (size_t i = 0; i < text.n; i++) {
 		uint8_t c = text.p[i], low = slice_lower(c);
-		bool plain = (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-			     c == '.';
+		bool plain = (low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+			     c == '_' || c == '.';
 
 		if (!plain && !(c == '*' && i + 1 == text.n))
 			return false;
@@ -149,8 +153,8 @@ static bool daemon_conf_pattern_good(struct slice text)
 	return text.n > 0;
 }
 
-static int daemon_conf_patterns(
-	struct daemon_conf_store *s, const struct conf_node *list, struct fault *fault, struct daemon_credentials *e)
+static int daemon_conf_patterns(struct daemon_conf_store *s, const struct conf_node *list,
+	struct fault *fault, struct daemon_credentials *e)
 {
 	e->sandboxes = calloc(list->count, sizeof(*e->sandboxes));
 	if (!e->sandboxes)
@@ -162,14 +166,15 @@ static int daemon_conf_patterns(
 			return r;
 		if (!daemon_conf_pattern_good(n->text))
 			return conf_fault(s->doc, n, fault,
-				"a sandbox pattern is an id, or the beginning of one and `*` (build-*)");
+				"a sandbox pattern is an id, or the beginning of one and `*` "
+				"(build-*)");
 		e->nsandboxes++;
 	}
 	return 0;
 }
 
-static int daemon_conf_entry(
-	struct daemon_conf_store *s, const struct conf_node *n, struct fault *fault, struct daemon_credentials *e)
+static int daemon_conf_entry(struct daemon_conf_store *s, const struct conf_node *n,
+	struct fault *fault, struct daemon_credentials *e)
 {
 	struct daemon_credentials_raw raw = {0};
 	uint64_t descriptor;
@@ -178,12 +183,14 @@ static int daemon_conf_entry(
 	if (r < 0)
 		return r;
 	if (!raw.file == !raw.descriptor)
-		return conf_fault(s->doc, n, fault, "an entry of credentials needs `file` or `descriptor`, one of them");
+		return conf_fault(s->doc, n, fault,
+			"an entry of credentials needs `file` or `descriptor`, one of them");
 	e->file = raw.file;
 	e->line = n->line;
 	e->descriptor = -1;
 	if (raw.descriptor) {
-		r = conf_number(s->doc, raw.descriptor, "descriptor", 3, 1 << 20, fault, &descriptor);
+		r = conf_number(
+			s->doc, raw.descriptor, "descriptor", 3, 1 << 20, fault, &descriptor);
 		if (r < 0)
 			return r;
 		e->descriptor = (int)descriptor;
@@ -201,7 +208,8 @@ static int daemon_conf_credentials(struct daemon_conf_store *s, struct fault *fa
 	if (!s->conf.credentials)
 		return -ENOMEM;
 	for (const struct conf_node *n = list->first; n; n = n->next) {
-		int r = daemon_conf_entry(s, n, fault, &s->conf.credentials[s->conf.ncredentials++]);
+		int r = daemon_conf_entry(
+			s, n, fault, &s->conf.credentials[s->conf.ncredentials++]);
 
 		if (r < 0)
 			return r;
@@ -209,11 +217,13 @@ static int daemon_conf_credentials(struct daemon_conf_store *s, struct fault *fa
 	return 0;
 }
 
-static int daemon_conf_absolute(const struct daemon_conf_store *s, const char *key, const char *path, struct fault *fault)
+static int daemon_conf_absolute(
+	const struct daemon_conf_store *s, const char *key, const char *path, struct fault *fault)
 {
 	if (!path || path[0] == '/')
 		return 0;
-	return conf_fault(s->doc, conf_get(s->doc->root, key), fault, "`%s` must be an absolute path", key);
+	return conf_fault(
+		s->doc, conf_get(s->doc->root, key), fault, "`%s` must be an absolute path", key);
 }
 
 static int daemon_conf_fill(struct daemon_conf_store *s, struct fault *fault)
@@ -233,7 +243,8 @@ static int daemon_conf_fill(struct daemon_conf_store *s, struct fault *fault)
 	return r;
 }
 
-int daemon_conf_load(struct slice text, const char *file, struct fault *fault, struct daemon_conf **ret)
+int daemon_conf_load(
+	struct slice text, const char *file, struct fault *fault, struct daemon_conf **ret)
 {
 	struct daemon_conf_store *s = calloc(1, sizeof(*s));
 	int r;
@@ -274,7 +285,8 @@ bool daemon_conf_covers(const struct daemon_credentials *entry, const char *sand
 		const char *p = entry->sandboxes[i];
 		size_t n = strlen(p);
 
-		if (n && p[n - 1] == '*' ? strncmp(p, sandbox, n - 1) == 0 : strcmp(p, sandbox) == 0)
+		if (n && p[n - 1] == '*' ? strncmp(p, sandbox, n - 1) == 0
+					 : strcmp(p, sandbox) == 0)
 			return true;
 	}
 	return false;
@@ -290,7 +302,8 @@ unsigned daemon_conf_system_resolvers(struct slice text, struct addr *ret, unsig
 		struct slice line = slice_first(text, end), rest = slice_skip(line, word.n);
 
 		text = slice_skip(text, end + 1);
-		if (!slice_eq(slice_first(line, word.n), word) || !rest.n || (rest.p[0] != ' ' && rest.p[0] != '\t'))
+		if (!slice_eq(slice_first(line, word.n), word) || !rest.n ||
+			(rest.p[0] != ' ' && rest.p[0] != '\t'))
 			continue;
 		rest = slice_trim(rest);
 		for (size_t i = 0; i < rest.n; i++)

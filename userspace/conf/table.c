@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.c – see table.h. One function for each type in `conf_takers`; conf_read() walks the document's keys, finds the
- * row of each and lets its taker write to the struct.
+ * table.c – see table.h. One function for each type in `conf_takers`; conf_read() walks the
+ * document's keys, finds the row of each and lets its taker write to the struct.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,8 +41,8 @@ static unsigned conf_distance(struct slice a, struct slice b)
 			bool same = slice_lower(a.p[i - 1]) == slice_lower(b.p[j - 1]);
 
 			now[j] = conf_min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + !same);
-			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1] &&
-				before[j - 2] + 1 < now[j])
+			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] &&
+				a.p[i - 2] == b.p[j - 1] && before[j - 2] + 1 < now[j])
 				now[j] = before[j - 2] + 1;
 		}
 		before = last;
@@ -74,8 +74,8 @@ static const char *conf_quote(const struct conf_doc *doc, struct slice text, cha
 	if (doc->sealed)
 		ret[0] = '\0';
 	else
-		(void)snprintf(ret, 72, " `%.*s%s`", (int)(text.n > 60 ? 60 : text.n), (const char *)text.p,
-			text.n > 60 ? "…" : "");
+		(void)snprintf(ret, 72, " `%.*s%s`", (int)(text.n > 60 ? 60 : text.n),
+			(const char *)text.p, text.n > 60 ? "…" : "");
 	return ret;
 }
 
@@ -89,8 +89,8 @@ static const char *conf_hint(const struct conf_nearest *best, char ret[80])
 
 /* ---- single values ---- */
 
-static int conf_wrong(const struct conf_doc *doc, const struct conf_node *n, const char *what, const char *wanted,
-	struct fault *fault)
+static int conf_wrong(const struct conf_doc *doc, const struct conf_node *n, const char *what,
+	const char *wanted, struct fault *fault)
 {
 	bool nothing = n->kind == CONF_SCALAR && !n->quoted && n->text.n == 0;
 
@@ -98,19 +98,20 @@ static int conf_wrong(const struct conf_doc *doc, const struct conf_node *n, con
 		nothing ? "empty" : conf_kind_names[n->kind]);
 }
 
-int conf_text(const struct conf_doc *doc, const struct conf_node *n, const char *what, struct fault *fault,
-	const char **ret)
+int conf_text(const struct conf_doc *doc, const struct conf_node *n, const char *what,
+	struct fault *fault, const char **ret)
 {
 	if (n->kind != CONF_SCALAR)
 		return conf_wrong(doc, n, what, "text", fault);
-	if (n->text.n == 0 || (!n->quoted && (slice_eq(n->text, SLICE("~")) || slice_eq(n->text, SLICE("null")))))
+	if (n->text.n == 0 ||
+		(!n->quoted && (slice_eq(n->text, SLICE("~")) || slice_eq(n->text, SLICE("null")))))
 		return conf_fault(doc, n, fault, "`%s` must not be empty", what);
 	*ret = (const char *)n->text.p;
 	return 0;
 }
 
-int conf_number(const struct conf_doc *doc, const struct conf_node *n, const char *what, uint64_t min, uint64_t max,
-	struct fault *fault, uint64_t *ret)
+int conf_number(const struct conf_doc *doc, const struct conf_node *n, const char *what,
+	uint64_t min, uint64_t max, struct fault *fault, uint64_t *ret)
 {
 	uint64_t value = 0;
 	bool good = n->kind == CONF_SCALAR && !n->quoted && n->text.n > 0;
@@ -118,7 +119,8 @@ int conf_number(const struct conf_doc *doc, const struct conf_node *n, const cha
 	for (size_t i = 0; good && i < n->text.n; i++) {
 		uint8_t c = n->text.p[i];
 
-		good = c >= '0' && c <= '9' && value <= (UINT64_MAX - 9) / 10 && !(i == 1 && n->text.p[0] == '0');
+		good = c >= '0' && c <= '9' && value <= (UINT64_MAX - 9) / 10 &&
+		       !(i == 1 && n->text.p[0] == '0');
 		value = value * 10 + (uint64_t)(c - '0');
 	}
 	if (!good || value < min || value > max)
@@ -137,8 +139,8 @@ static bool conf_word_is(const struct conf_word *w, struct slice text)
 	return slice_eq(text, word);
 }
 
-int conf_word(const struct conf_doc *doc, const struct conf_node *n, const char *what, const struct conf_word *words,
-	struct fault *fault, int *ret)
+int conf_word(const struct conf_doc *doc, const struct conf_node *n, const char *what,
+	const struct conf_word *words, struct fault *fault, int *ret)
 {
 	struct conf_nearest best = {.distance = CONF_NEAR};
 	char quoted[72], hint[80], list[200] = "";
@@ -150,18 +152,19 @@ int conf_word(const struct conf_doc *doc, const struct conf_node *n, const char 
 	for (const struct conf_word *w = words; w->word; w++) {
 		if (conf_word_is(w, n->text)) {
 			if (w->later)
-				return conf_fault(doc, n, fault, "`%s: %s` is not available in this version",
-					what, w->word);
+				return conf_fault(doc, n, fault,
+					"`%s: %s` is not available in this version", what, w->word);
 			*ret = w->value;
 			return 0;
 		}
 		conf_nearest_try(&best, w->word);
 		if (!w->later && used < sizeof(list))
-			used += (size_t)snprintf(
-				list + used, sizeof(list) - used, "%s%s", used ? " or " : "", w->word);
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+				used ? " or " : "", w->word);
 	}
 	return conf_fault(doc, n, fault, "`%s` must be %s, not%s%s%s", what, list,
-		doc->sealed ? " this" : "", conf_quote(doc, n->text, quoted), conf_hint(&best, hint));
+		doc->sealed ? " this" : "", conf_quote(doc, n->text, quoted),
+		conf_hint(&best, hint));
 }
 
 /* ---- rows ---- */
@@ -172,14 +175,17 @@ struct conf_call {
 	struct fault *fault;
 };
 
-typedef int (*conf_taker)(const struct conf_call *call, const struct conf_key *key, const struct conf_node *n, void *at);
+typedef int (*conf_taker)(const struct conf_call *call, const struct conf_key *key,
+	const struct conf_node *n, void *at);
 
-static int conf_take_text(const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
+static int conf_take_text(
+	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
 {
 	return conf_text(c->doc, n, key->name, c->fault, at);
 }
 
-static int conf_take_bool(const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
+static int conf_take_bool(
+	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
 {
 	bool yes = n->kind == CONF_SCALAR && !n->quoted && slice_eq(n->text, SLICE("true"));
 	bool no = n->kind == CONF_SCALAR && !n->quoted && slice_eq(n->text, SLICE("false"));
@@ -190,17 +196,20 @@ static int conf_take_bool(const struct conf_call *c, const struct conf_key *key,
 	return 0;
 }
 
-static int conf_take_number(const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
+static int conf_take_number(
+	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
 {
 	return conf_number(c->doc, n, key->name, key->min, key->max, c->fault, at);
 }
 
-static int conf_take_word(const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
+static int conf_take_word(
+	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
 {
 	return conf_word(c->doc, n, key->name, key->words, c->fault, at);
 }
 
-static int conf_take_node(const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
+static int conf_take_node(
+	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
 {
 	(void)c;
 	(void)key;
@@ -208,7 +217,8 @@ static int conf_take_node(const struct conf_call *c, const struct conf_key *key,
 	return 0;
 }
 
-static int conf_take_list(const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
+static int conf_take_list(
+	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
 {
 	if (n->kind != CONF_LIST)
 		return conf_wrong(c->doc, n, key->name, "a list", c->fault);
@@ -217,17 +227,20 @@ static int conf_take_list(const struct conf_call *c, const struct conf_key *key,
 	return conf_take_node(c, key, n, at);
 }
 
-static int conf_take_map(const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
+static int conf_take_map(
+	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
 {
 	if (n->kind != CONF_MAP)
 		return conf_wrong(c->doc, n, key->name, "a map", c->fault);
 	return conf_take_node(c, key, n, at);
 }
 
-static int conf_take_later(const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
+static int conf_take_later(
+	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
 {
 	(void)at;
-	return conf_fault(c->doc, n->key, c->fault, "`%s` is not available in this version", key->name);
+	return conf_fault(
+		c->doc, n->key, c->fault, "`%s` is not available in this version", key->name);
 }
 
 static const struct {
@@ -265,18 +278,18 @@ static int conf_unknown(const struct conf_call *c, const struct conf_node *key)
 
 	for (unsigned i = 0; i < c->table->n; i++)
 		conf_nearest_try(&best, c->table->keys[i].name);
-	return conf_fault(c->doc, key, c->fault, "unknown key%s in %s%s", conf_quote(c->doc, key->text, quoted),
-		c->table->name, conf_hint(&best, hint));
+	return conf_fault(c->doc, key, c->fault, "unknown key%s in %s%s",
+		conf_quote(c->doc, key->text, quoted), c->table->name, conf_hint(&best, hint));
 }
 
-int conf_read(const struct conf_table *table, const struct conf_doc *doc, const struct conf_node *map,
-	struct fault *fault, void *ret)
+int conf_read(const struct conf_table *table, const struct conf_doc *doc,
+	const struct conf_node *map, struct fault *fault, void *ret)
 {
 	const struct conf_call call = {table, doc, fault};
 
 	if (map->kind != CONF_MAP)
-		return conf_fault(
-			doc, map, fault, "%s must be a map of keys, not %s", table->name, conf_kind_names[map->kind]);
+		return conf_fault(doc, map, fault, "%s must be a map of keys, not %s", table->name,
+			conf_kind_names[map->kind]);
 	for (const struct conf_node *m = map->first; m; m = m->next) {
 		const struct conf_key *key = conf_row(table, m->key->text);
 		int r;
@@ -289,7 +302,7 @@ int conf_read(const struct conf_table *table, const struct conf_doc *doc, const 
 	}
 	for (unsigned i = 0; i < table->n; i++)
 		if (table->keys[i].required && !conf_get(map, table->keys[i].name))
-			return conf_fault(
-				doc, map, fault, "%s has no `%s`", table->name, table->keys[i].name);
+			return conf_fault(doc, map, fault, "%s has no `%s`", table->name,
+				table->keys[i].name);
 	return 0;
 }

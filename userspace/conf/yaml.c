@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * yaml.c – see yaml.h. libyaml gives events; conf_value() turns them into nodes by recursion, which
- * LIMIT_DOCUMENT_DEPTH bounds. Nodes and texts live in chunks that are wiped before they are freed, and so are
- * libyaml's own buffers as far as it shows them (its scanner's scratch strings it does not: a value that shall be
- * nowhere else belongs in a file source, not in the document).
+ * LIMIT_DOCUMENT_DEPTH bounds. Nodes and texts live in chunks that are wiped before they are freed,
+ * and so are libyaml's own buffers as far as it shows them (its scanner's scratch strings it does
+ * not: a value that shall be nowhere else belongs in a file source, not in the document).
  *
- * JSON goes the same way, since YAML's flow style holds it, with one exception: a character written as a surrogate pair
- * (RFC 8259 section 7), which libyaml refuses. conf_pairs() rewrites such pairs as YAML's \U escape beforehand; columns
- * behind one, in the same line, are two too low for each.
+ * JSON goes the same way, since YAML's flow style holds it, with one exception: a character written
+ * as a surrogate pair (RFC 8259 section 7), which libyaml refuses. conf_pairs() rewrites such pairs
+ * as YAML's \U escape beforehand; columns behind one, in the same line, are two too low for each.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -93,13 +93,14 @@ void conf_free(struct conf_doc *doc)
 
 /* ---- messages ---- */
 
-static int conf_fault_at(
-	const struct conf_doc *doc, unsigned line, unsigned column, struct fault *fault, const char *what)
+static int conf_fault_at(const struct conf_doc *doc, unsigned line, unsigned column,
+	struct fault *fault, const char *what)
 {
 	return fault_set(fault, -EBADMSG, "%s:%u:%u: %s", doc->file, line, column, what);
 }
 
-int conf_fault(const struct conf_doc *doc, const struct conf_node *at, struct fault *fault, const char *format, ...)
+int conf_fault(const struct conf_doc *doc, const struct conf_node *at, struct fault *fault,
+	const char *format, ...)
 {
 	char what[sizeof(fault->text)];
 	va_list ap;
@@ -149,8 +150,8 @@ static int conf_event(struct conf_reader *r, yaml_event_t *ret)
 		return conf_fault_offset(r, p->problem_offset, p->problem);
 	default:
 		if (p->context)
-			(void)snprintf(what, sizeof(what), "%s (%s in line %zu)", p->problem, p->context,
-				p->context_mark.line + 1);
+			(void)snprintf(what, sizeof(what), "%s (%s in line %zu)", p->problem,
+				p->context, p->context_mark.line + 1);
 		else
 			(void)snprintf(what, sizeof(what), "%s", p->problem);
 		return conf_fault_mark(r, p->problem_mark, what);
@@ -165,7 +166,8 @@ static void conf_event_done(yaml_event_t *e)
 	yaml_event_delete(e);
 }
 
-static int conf_node_new(struct conf_reader *r, const yaml_event_t *e, enum conf_kind kind, struct conf_node **ret)
+static int conf_node_new(
+	struct conf_reader *r, const yaml_event_t *e, enum conf_kind kind, struct conf_node **ret)
 {
 	struct conf_node *n;
 
@@ -206,11 +208,12 @@ static int conf_scalar(struct conf_reader *r, const yaml_event_t *e, struct conf
 	return 0;
 }
 
-static int conf_value(struct conf_reader *r, const yaml_event_t *e, unsigned depth, struct conf_node **ret);
+static int conf_value(
+	struct conf_reader *r, const yaml_event_t *e, unsigned depth, struct conf_node **ret);
 
 /* Adds one member; at most CONF_KEYS earlier keys are compared. */
-static int conf_member(struct conf_reader *r, struct conf_node *map, const yaml_event_t *e, unsigned depth,
-	struct conf_node **ret)
+static int conf_member(struct conf_reader *r, struct conf_node *map, const yaml_event_t *e,
+	unsigned depth, struct conf_node **ret)
 {
 	struct conf_node *key, *value = NULL;
 	yaml_event_t next;
@@ -218,7 +221,8 @@ static int conf_member(struct conf_reader *r, struct conf_node *map, const yaml_
 
 	if (e->type != YAML_SCALAR_EVENT)
 		return conf_fault_mark(r, e->start_mark,
-			e->type == YAML_ALIAS_EVENT ? "aliases are not allowed" : "a key must be plain text");
+			e->type == YAML_ALIAS_EVENT ? "aliases are not allowed"
+						    : "a key must be plain text");
 	if (map->count == CONF_KEYS)
 		return conf_fault_mark(r, e->start_mark, "too many keys in one map");
 	err = conf_scalar(r, e, &key);
@@ -228,7 +232,8 @@ static int conf_member(struct conf_reader *r, struct conf_node *map, const yaml_
 		if (slice_eq(m->key->text, key->text)) {
 			char what[80];
 
-			(void)snprintf(what, sizeof(what), "duplicate key; the first is in line %u", m->key->line);
+			(void)snprintf(what, sizeof(what), "duplicate key; the first is in line %u",
+				m->key->line);
 			return conf_fault_mark(r, e->start_mark, what);
 		}
 	err = conf_event(r, &next);
@@ -269,7 +274,8 @@ static int conf_container(
 	}
 }
 
-static int conf_value(struct conf_reader *r, const yaml_event_t *e, unsigned depth, struct conf_node **ret)
+static int conf_value(
+	struct conf_reader *r, const yaml_event_t *e, unsigned depth, struct conf_node **ret)
 {
 	bool map = e->type == YAML_MAPPING_START_EVENT, list = e->type == YAML_SEQUENCE_START_EVENT;
 	int err;
@@ -289,7 +295,8 @@ static int conf_value(struct conf_reader *r, const yaml_event_t *e, unsigned dep
 	err = conf_node_new(r, e, map ? CONF_MAP : CONF_LIST, ret);
 	if (err < 0)
 		return err;
-	return conf_container(r, *ret, map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT, depth);
+	return conf_container(
+		r, *ret, map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT, depth);
 }
 
 /* One event that must be of that type; another one is told as `what`. */
@@ -352,7 +359,8 @@ static long conf_unit(struct slice s)
 	return value;
 }
 
-/* Copies in to `to` (as long as in, and one byte for the NUL of snprintf) and returns the length. */
+/* Copies in to `to` (as long as in, and one byte for the NUL of snprintf) and returns the length.
+ */
 static size_t conf_pairs(struct slice in, char *to)
 {
 	size_t n = 0;
@@ -381,7 +389,8 @@ static void conf_reader_done(struct conf_reader *r)
 	yaml_parser_t *p = &r->parser;
 
 	if (p->raw_buffer.start)
-		explicit_bzero(p->raw_buffer.start, (size_t)(p->raw_buffer.end - p->raw_buffer.start));
+		explicit_bzero(
+			p->raw_buffer.start, (size_t)(p->raw_buffer.end - p->raw_buffer.start));
 	if (p->buffer.start)
 		explicit_bzero(p->buffer.start, (size_t)(p->buffer.end - p->buffer.start));
 	yaml_parser_delete(p);
@@ -403,7 +412,8 @@ static int conf_parse_into(struct conf_store *s, struct slice text, struct fault
 	}
 	if (yaml_parser_initialize(&r.parser)) {
 		yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-		yaml_parser_set_input_string(&r.parser, r.text.p ? r.text.p : (const uint8_t *)"", r.text.n);
+		yaml_parser_set_input_string(
+			&r.parser, r.text.p ? r.text.p : (const uint8_t *)"", r.text.n);
 		err = conf_document(&r);
 		conf_reader_done(&r);
 	} else {

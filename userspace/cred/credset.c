@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * credset.c – see credset.h. A set is an array of (definition, value) by reference: making the next set after a
- * rotation copies pointers, never a value.
+ * credset.c – see credset.h. A set is an array of (definition, value) by reference: making the next
+ * set after a rotation copies pointers, never a value.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static struct credset *credset_new(unsigned n)
 }
 
 /* Takes over the reference to the value, adds one to the document. */
-static void credset_add(
-	struct credset *s, struct cred_document *d, const struct credential *c, struct cred_value *v)
+static void credset_add(struct credset *s, struct cred_document *d, const struct credential *c,
+	struct cred_value *v)
 {
 	atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
 	s->entries[s->n++] = (struct credset_entry){d, c, v};
@@ -47,8 +47,8 @@ void credset_unref(struct credset *s)
 /* ---- load ---- */
 
 /* At the load a value must be there and acceptable; later it may go and come back. */
-static int credset_first_value(struct cred_document *d, const struct credential *c, const struct conf_node *source,
-	struct fault *fault, struct cred_value **ret)
+static int credset_first_value(struct cred_document *d, const struct credential *c,
+	const struct conf_node *source, struct fault *fault, struct cred_value **ret)
 {
 	struct fault inner = {{0}};
 	struct cred_value *v = NULL;
@@ -58,7 +58,8 @@ static int credset_first_value(struct cred_document *d, const struct credential 
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		return conf_fault(d->doc, source, fault, "credential `%s`: %s", c->name, inner.text);
+		return conf_fault(
+			d->doc, source, fault, "credential `%s`: %s", c->name, inner.text);
 	if (v->cause) {
 		r = conf_fault(d->doc, source, fault, "credential `%s`: %s", c->name, v->cause);
 		cred_value_unref(v);
@@ -68,8 +69,8 @@ static int credset_first_value(struct cred_document *d, const struct credential 
 	return 0;
 }
 
-static int credset_values(struct credset *s, struct cred_document *d, const struct conf_node *const *sources,
-	struct fault *fault)
+static int credset_values(struct credset *s, struct cred_document *d,
+	const struct conf_node *const *sources, struct fault *fault)
 {
 	for (unsigned i = 0; i < d->n; i++) {
 		const struct credential *c = &d->credentials[i];
@@ -85,8 +86,8 @@ static int credset_values(struct credset *s, struct cred_document *d, const stru
 	return 0;
 }
 
-int credset_load(struct slice text, const char *file, const struct source_trust *trust, struct fault *fault,
-	struct credset **ret)
+int credset_load(struct slice text, const char *file, const struct source_trust *trust,
+	struct fault *fault, struct credset **ret)
 {
 	const struct conf_node *sources[CREDSET_MAX] = {0};
 	struct cred_document *d;
@@ -108,7 +109,8 @@ int credset_load(struct slice text, const char *file, const struct source_trust 
 
 /* ---- several documents ---- */
 
-static int credset_clash(const struct credset *s, const struct credset_entry *e, struct fault *fault)
+static int credset_clash(
+	const struct credset *s, const struct credset_entry *e, struct fault *fault)
 {
 	const struct credential *c = e->credential;
 
@@ -116,17 +118,19 @@ static int credset_clash(const struct credset *s, const struct credset_entry *e,
 		const struct credential *o = s->entries[i].credential;
 
 		if (strcmp(o->name, c->name) == 0)
-			return fault_set(fault, -EEXIST, "%s: credential `%s` is in %s as well", e->document->doc->file,
-				c->name, s->entries[i].document->doc->file);
+			return fault_set(fault, -EEXIST, "%s: credential `%s` is in %s as well",
+				e->document->doc->file, c->name, s->entries[i].document->doc->file);
 		if (o->env && c->env && strcmp(o->env, c->env) == 0)
 			return fault_set(fault, -EEXIST,
-				"%s: credential `%s` has the same env as `%s` in %s", e->document->doc->file, c->name,
-				o->name, s->entries[i].document->doc->file);
+				"%s: credential `%s` has the same env as `%s` in %s",
+				e->document->doc->file, c->name, o->name,
+				s->entries[i].document->doc->file);
 	}
 	return 0;
 }
 
-int credset_merge(struct credset *const *parts, unsigned n, struct fault *fault, struct credset **ret)
+int credset_merge(
+	struct credset *const *parts, unsigned n, struct fault *fault, struct credset **ret)
 {
 	unsigned total = 0;
 	struct credset *s;
@@ -134,7 +138,8 @@ int credset_merge(struct credset *const *parts, unsigned n, struct fault *fault,
 	for (unsigned i = 0; i < n; i++)
 		total += parts[i]->n;
 	if (total > CREDSET_MAX)
-		return fault_set(fault, -E2BIG, "more than %d credentials for one sandbox", CREDSET_MAX);
+		return fault_set(
+			fault, -E2BIG, "more than %d credentials for one sandbox", CREDSET_MAX);
 	s = credset_new(total);
 	if (!s)
 		return -ENOMEM;
@@ -156,7 +161,8 @@ int credset_merge(struct credset *const *parts, unsigned n, struct fault *fault,
 /* ---- rotation ---- */
 
 /* The set to change: a copy of now at the first change. */
-static int credset_replace(const struct credset *now, struct credset **next, unsigned i, struct cred_value *v)
+static int credset_replace(
+	const struct credset *now, struct credset **next, unsigned i, struct cred_value *v)
 {
 	if (!*next) {
 		*next = credset_new(now->n);
@@ -198,7 +204,8 @@ int credset_refresh(struct credset *now, struct credset **ret)
 
 /* ---- questions ---- */
 
-int credset_check_against_policy(const struct credset *s, const struct policy *p, struct fault *fault)
+int credset_check_against_policy(
+	const struct credset *s, const struct policy *p, struct fault *fault)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct credential *c = s->entries[i].credential;
@@ -211,10 +218,12 @@ int credset_check_against_policy(const struct credset *s, const struct policy *p
 				if (policy_opens_pattern(p, host))
 					continue;
 				return fault_set(fault, -EBADMSG,
-					"%s:%u:%u: credential `%s` is bound to %s%s, which no rule of policy `%s` opens",
-					s->entries[i].document->doc->file, b->line, b->column, c->name,
-					host->kind == HOST_PATTERN_SUFFIX ? "*." : "",
-					host->kind == HOST_PATTERN_NET ? "an address" : host->text, policy_name(p));
+					"%s:%u:%u: credential `%s` is bound to %s%s, which no rule "
+					"of policy `%s` opens",
+					s->entries[i].document->doc->file, b->line, b->column,
+					c->name, host->kind == HOST_PATTERN_SUFFIX ? "*." : "",
+					host->kind == HOST_PATTERN_NET ? "an address" : host->text,
+					policy_name(p));
 			}
 	}
 	return 0;
@@ -255,8 +264,8 @@ bool credset_rotates(const struct credset *s, unsigned i)
 	return !s->entries[i].value->fixed;
 }
 
-const struct cred_binding *credset_binding(const struct credset *s, unsigned i, const struct host *host,
-	bool over_tls, struct slice method, enum cred_position position)
+const struct cred_binding *credset_binding(const struct credset *s, unsigned i,
+	const struct host *host, bool over_tls, struct slice method, enum cred_position position)
 {
 	const struct credential *c = s->entries[i].credential;
 
@@ -265,7 +274,8 @@ const struct cred_binding *credset_binding(const struct credset *s, unsigned i, 
 	for (unsigned k = 0; k < c->nbindings; k++) {
 		const struct cred_binding *b = &c->bindings[k];
 
-		if ((b->positions & position) && lists_methods_match(b->methods, b->nmethods, method) &&
+		if ((b->positions & position) &&
+			lists_methods_match(b->methods, b->nmethods, method) &&
 			lists_hosts_match(b->hosts, b->nhosts, host))
 			return b;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.c – the key tables of sallyport-credentials(5) and how a document becomes names and bindings. The document is
- * sealed: no message quotes from it, except the names of credentials and hints for hosts. Values are left where they
- * stand; the caller takes and wipes them.
+ * load.c – the key tables of sallyport-credentials(5) and how a document becomes names and
+ * bindings. The document is sealed: no message quotes from it, except the names of credentials and
+ * hints for hosts. Values are left where they stand; the caller takes and wipes them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ struct cred_root_raw {
 };
 
 static const struct conf_key cred_root_keys[] = {
-	{"credentials", CONF_TYPE_NODE, true, offsetof(struct cred_root_raw, credentials), .help = "the list of them"},
+	{"credentials", CONF_TYPE_NODE, true, offsetof(struct cred_root_raw, credentials),
+		.help = "the list of them"},
 };
 static const struct conf_table cred_root_table = {
 	"a credentials document", cred_root_keys, ARRAY_SIZE(cred_root_keys)};
@@ -41,11 +42,13 @@ static const struct conf_word cred_misdirections[] = {{"forward", 0}, {"refuse",
 static const struct conf_key cred_keys[] = {
 	{"name", CONF_TYPE_TEXT, true, KEY(name), .help = "by which it is known everywhere"},
 	{"source", CONF_TYPE_MAP, true, KEY(source), .help = "where the value comes from"},
-	{"env", CONF_TYPE_TEXT, false, KEY(env), .help = "the variable that hands out the placeholder"},
+	{"env", CONF_TYPE_TEXT, false, KEY(env),
+		.help = "the variable that hands out the placeholder"},
 	{"shape", CONF_TYPE_WORD, false, KEY(shape), cred_shapes, .help = "of the placeholder"},
 	{"swap", CONF_TYPE_LIST, true, KEY(swap), .help = "the bindings: where it may be used"},
 	{"plain_http", CONF_TYPE_BOOL, false, KEY(plain_http), .help = "also without TLS"},
-	{"weak", CONF_TYPE_BOOL, false, KEY(weak), .help = "the value may be shorter than 16 bytes"},
+	{"weak", CONF_TYPE_BOOL, false, KEY(weak),
+		.help = "the value may be shorter than 16 bytes"},
 	{"misdirected", CONF_TYPE_WORD, false, KEY(misdirected), cred_misdirections,
 		.help = "what happens to a placeholder that is no binding's"},
 	{"inject", CONF_TYPE_LATER},
@@ -65,8 +68,10 @@ struct cred_source_raw {
 };
 
 static const struct conf_key cred_source_keys[] = {
-	{"file", CONF_TYPE_TEXT, false, offsetof(struct cred_source_raw, file), .help = "path of a file that is the value"},
-	{"value", CONF_TYPE_NODE, false, offsetof(struct cred_source_raw, value), .help = "the value itself"},
+	{"file", CONF_TYPE_TEXT, false, offsetof(struct cred_source_raw, file),
+		.help = "path of a file that is the value"},
+	{"value", CONF_TYPE_NODE, false, offsetof(struct cred_source_raw, value),
+		.help = "the value itself"},
 	{"exec", CONF_TYPE_LATER},
 	{"refresh", CONF_TYPE_LATER},
 	{"push", CONF_TYPE_LATER},
@@ -74,7 +79,8 @@ static const struct conf_key cred_source_keys[] = {
 	{"cert", CONF_TYPE_LATER},
 	{"key", CONF_TYPE_LATER},
 };
-static const struct conf_table cred_source_table = {"a source", cred_source_keys, ARRAY_SIZE(cred_source_keys)};
+static const struct conf_table cred_source_table = {
+	"a source", cred_source_keys, ARRAY_SIZE(cred_source_keys)};
 
 struct cred_binding_raw {
 	const struct conf_node *hosts, *in, *methods;
@@ -86,7 +92,8 @@ static const struct conf_key cred_binding_keys[] = {
 	{"hosts", CONF_TYPE_LIST, true, KEY(hosts), .help = "patterns of hosts"},
 	{"in", CONF_TYPE_LIST, true, KEY(in), .help = "positions in a request"},
 	{"methods", CONF_TYPE_LIST, false, KEY(methods), .help = "default any"},
-	{"wildcard", CONF_TYPE_BOOL, false, KEY(wildcard), .help = "hosts may hold a wildcard or a range"},
+	{"wildcard", CONF_TYPE_BOOL, false, KEY(wildcard),
+		.help = "hosts may hold a wildcard or a range"},
 	{"paths", CONF_TYPE_LATER},
 	{"upgrade", CONF_TYPE_LATER},
 };
@@ -94,10 +101,11 @@ static const struct conf_key cred_binding_keys[] = {
 static const struct conf_table cred_binding_table = {
 	"a binding", cred_binding_keys, ARRAY_SIZE(cred_binding_keys)};
 
-static const struct conf_word cred_positions[] = {{"bearer", CRED_BEARER}, {"basic-password", CRED_BASIC_PASSWORD},
-	{"basic-user", 0, true}, {"header:", 0, true}, {"raw-header", 0, true}, {"cookie:", 0, true},
-	{"query:", 0, true}, {"query", 0, true}, {"path", 0, true}, {"form:", 0, true}, {"json:", 0, true},
-	{"body", 0, true}, {"jwt", 0, true}, {0}};
+static const struct conf_word cred_positions[] = {{"bearer", CRED_BEARER},
+	{"basic-password", CRED_BASIC_PASSWORD}, {"basic-user", 0, true}, {"header:", 0, true},
+	{"raw-header", 0, true}, {"cookie:", 0, true}, {"query:", 0, true}, {"query", 0, true},
+	{"path", 0, true}, {"form:", 0, true}, {"json:", 0, true}, {"body", 0, true},
+	{"jwt", 0, true}, {0}};
 
 const struct conf_table *const *credset_tables(unsigned *ret_n)
 {
@@ -118,10 +126,11 @@ const char *cred_position_name(enum cred_position position)
 
 /* ---- bindings ---- */
 
-/* Suffixes under which anybody may register, besides every top-level domain. Not complete: a net under the author. */
-static const char *const cred_public_suffixes[] = {"ac.uk", "co.in", "co.jp", "co.kr", "co.nz", "co.uk", "co.za",
-	"com.ar", "com.au", "com.br", "com.cn", "com.mx", "com.sg", "com.tr", "com.tw", "gov.uk", "ne.jp", "net.au",
-	"net.cn", "or.jp", "org.au", "org.cn", "org.uk"};
+/* Suffixes under which anybody may register, besides every top-level domain. Not complete: a net
+ * under the author. */
+static const char *const cred_public_suffixes[] = {"ac.uk", "co.in", "co.jp", "co.kr", "co.nz",
+	"co.uk", "co.za", "com.ar", "com.au", "com.br", "com.cn", "com.mx", "com.sg", "com.tr",
+	"com.tw", "gov.uk", "ne.jp", "net.au", "net.cn", "or.jp", "org.au", "org.cn", "org.uk"};
 
 static bool cred_public_suffix(const struct host_pattern *p)
 {
@@ -133,29 +142,33 @@ static bool cred_public_suffix(const struct host_pattern *p)
 	return false;
 }
 
-static int cred_hosts_check(const struct conf_doc *doc, const struct conf_node *list, const struct cred_binding *b,
-	bool wildcard, struct fault *fault)
+static int cred_hosts_check(const struct conf_doc *doc, const struct conf_node *list,
+	const struct cred_binding *b, bool wildcard, struct fault *fault)
 {
 	const struct conf_node *n = list->first;
 
 	for (unsigned i = 0; i < b->nhosts; i++, n = n->next) {
 		const struct host_pattern *p = &b->hosts[i];
-		bool wide = p->kind == HOST_PATTERN_SUFFIX || (p->kind == HOST_PATTERN_NET && p->prefix < 128);
+		bool wide = p->kind == HOST_PATTERN_SUFFIX ||
+			    (p->kind == HOST_PATTERN_NET && p->prefix < 128);
 
 		if (p->kind == HOST_PATTERN_ANY)
-			return conf_fault(doc, n, fault, "a credential cannot be bound to every host");
+			return conf_fault(
+				doc, n, fault, "a credential cannot be bound to every host");
 		if (p->kind == HOST_PATTERN_SUFFIX && cred_public_suffix(p))
 			return conf_fault(doc, n, fault,
-				"a credential cannot be bound to a suffix under which anybody may register");
+				"a credential cannot be bound to a suffix under which anybody may "
+				"register");
 		if (wide && !wildcard)
 			return conf_fault(doc, n, fault,
-				"a wildcard or a range in a binding needs `wildcard: true` beside it");
+				"a wildcard or a range in a binding needs `wildcard: true` beside "
+				"it");
 	}
 	return 0;
 }
 
-static int cred_fill_binding(
-	const struct conf_doc *doc, const struct conf_node *n, struct fault *fault, struct cred_binding *b)
+static int cred_fill_binding(const struct conf_doc *doc, const struct conf_node *n,
+	struct fault *fault, struct cred_binding *b)
 {
 	struct cred_binding_raw raw = {0};
 	int position, r = conf_read(&cred_binding_table, doc, n, fault, &raw);
@@ -194,8 +207,8 @@ static bool cred_name_good(const char *name, const char *more, bool digit_first)
 	return n > 0 && n <= CRED_NAME;
 }
 
-static int cred_fill_source(const struct conf_doc *doc, const struct conf_node *n, struct fault *fault,
-	struct credential *c, const struct conf_node **ret_source)
+static int cred_fill_source(const struct conf_doc *doc, const struct conf_node *n,
+	struct fault *fault, struct credential *c, const struct conf_node **ret_source)
 {
 	struct cred_source_raw raw = {0};
 	const char *text;
@@ -206,7 +219,8 @@ static int cred_fill_source(const struct conf_doc *doc, const struct conf_node *
 	if (!raw.file == !raw.value)
 		return conf_fault(doc, n, fault, "a source needs `file` or `value`, one of them");
 	if (raw.file && raw.file[0] != '/')
-		return conf_fault(doc, conf_get(n, "file"), fault, "`file` must be an absolute path");
+		return conf_fault(
+			doc, conf_get(n, "file"), fault, "`file` must be an absolute path");
 	if (raw.value)
 		r = conf_text(doc, raw.value, "value", fault, &text);
 	c->path = raw.file;
@@ -214,12 +228,13 @@ static int cred_fill_source(const struct conf_doc *doc, const struct conf_node *
 	return r;
 }
 
-static int cred_unique(const struct cred_document *d, const struct conf_node *n, const struct credential *c,
-	struct fault *fault)
+static int cred_unique(const struct cred_document *d, const struct conf_node *n,
+	const struct credential *c, struct fault *fault)
 {
 	for (const struct credential *o = d->credentials; o < c; o++) {
 		if (strcmp(o->name, c->name) == 0)
-			return conf_fault(d->doc, conf_get(n, "name"), fault, "there is a credential `%s` already", c->name);
+			return conf_fault(d->doc, conf_get(n, "name"), fault,
+				"there is a credential `%s` already", c->name);
 		if (o->env && c->env && strcmp(o->env, c->env) == 0)
 			return conf_fault(d->doc, conf_get(n, "env"), fault,
 				"credential `%s` has this variable already", o->name);
@@ -227,8 +242,8 @@ static int cred_unique(const struct cred_document *d, const struct conf_node *n,
 	return 0;
 }
 
-static int cred_fill(struct cred_document *d, const struct conf_node *n, struct fault *fault, struct credential *c,
-	const struct conf_node **ret_source)
+static int cred_fill(struct cred_document *d, const struct conf_node *n, struct fault *fault,
+	struct credential *c, const struct conf_node **ret_source)
 {
 	struct cred_raw raw = {0};
 	int r = conf_read(&cred_table, d->doc, n, fault, &raw);
@@ -260,8 +275,8 @@ static int cred_fill(struct cred_document *d, const struct conf_node *n, struct 
 	return r;
 }
 
-static int cred_document_fill(
-	struct cred_document *d, struct fault *fault, const struct conf_node *(*ret_sources)[CREDSET_MAX])
+static int cred_document_fill(struct cred_document *d, struct fault *fault,
+	const struct conf_node *(*ret_sources)[CREDSET_MAX])
 {
 	struct cred_root_raw raw = {0};
 	int r = conf_read(&cred_root_table, d->doc, d->doc->root, fault, &raw);
@@ -271,7 +286,8 @@ static int cred_document_fill(
 	if (raw.credentials->kind != CONF_LIST)
 		return conf_fault(d->doc, raw.credentials, fault, "`credentials` must be a list");
 	if (raw.credentials->count > CREDSET_MAX)
-		return conf_fault(d->doc, raw.credentials, fault, "more than %d credentials", CREDSET_MAX);
+		return conf_fault(
+			d->doc, raw.credentials, fault, "more than %d credentials", CREDSET_MAX);
 	d->credentials = calloc(raw.credentials->count + 1, sizeof(*d->credentials));
 	if (!d->credentials)
 		return -ENOMEM;
@@ -280,8 +296,9 @@ static int cred_document_fill(
 	return r;
 }
 
-int cred_document_load(struct slice text, const char *file, const struct source_trust *trust, struct fault *fault,
-	struct cred_document **ret, const struct conf_node *(*ret_sources)[CREDSET_MAX])
+int cred_document_load(struct slice text, const char *file, const struct source_trust *trust,
+	struct fault *fault, struct cred_document **ret,
+	const struct conf_node *(*ret_sources)[CREDSET_MAX])
 {
 	struct cred_document *d = calloc(1, sizeof(*d));
 	int r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * placeholder.c – see placeholder.h. Entries in the order in which they were made, and an open-addressed table over
- * their texts: whether some text is one of them costs one hash, so heads can be searched at every "spx_".
+ * placeholder.c – see placeholder.h. Entries in the order in which they were made, and an
+ * open-addressed table over their texts: whether some text is one of them costs one hash, so heads
+ * can be searched at every "spx_".
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,10 +18,11 @@
 
 enum {
 	PLACEHOLDER_NAME = 64,
-	PLACEHOLDER_MAX = 1024,	 /* entries, those of former credentials too */
+	PLACEHOLDER_MAX = 1024, /* entries, those of former credentials too */
 	PLACEHOLDER_SLOTS = 2048, /* of the table, a power of two */
 	PLACEHOLDER_ALPHABET = 62,
-	PLACEHOLDER_FAIR = 256 / PLACEHOLDER_ALPHABET * PLACEHOLDER_ALPHABET, /* bytes from here on are thrown away */
+	PLACEHOLDER_FAIR = 256 / PLACEHOLDER_ALPHABET *
+			   PLACEHOLDER_ALPHABET, /* bytes from here on are thrown away */
 };
 
 static const char placeholder_head[] = "spx_";
@@ -31,17 +33,30 @@ struct placeholder_entry {
 };
 
 struct placeholders {
-	unsigned n;
-	struct placeholder_entry entries[PLACEHOLDER_MAX];
+	unsigned n, max;
 	uint16_t slots[PLACEHOLDER_SLOTS]; /* entry + 1; 0 = free */
+	struct placeholder_entry entries[];
 };
+
+static struct placeholders *placeholders_new(unsigned max)
+{
+	struct placeholders *p;
+
+	if (max > PLACEHOLDER_MAX)
+		max = PLACEHOLDER_MAX;
+	p = calloc(1, sizeof(*p) + max * sizeof(p->entries[0]));
+	if (p)
+		p->max = max;
+	return p;
+}
 
 static unsigned placeholder_slot(struct slice text)
 {
 	return (unsigned)hash_add(hash_start(), text) & (PLACEHOLDER_SLOTS - 1);
 }
 
-static const struct placeholder_entry *placeholder_entry(const struct placeholders *p, struct slice text)
+static const struct placeholder_entry *placeholder_entry(
+	const struct placeholders *p, struct slice text)
 {
 	if (text.n != PLACEHOLDER_TEXT)
 		return NULL;
@@ -56,13 +71,14 @@ static const struct placeholder_entry *placeholder_entry(const struct placeholde
 /* 0, -E2BIG, -EEXIST for a name or a text that is there already. */
 static int placeholder_add(struct placeholders *p, const char *name, struct slice text)
 {
-	struct placeholder_entry *e = &p->entries[p->n];
+	struct placeholder_entry *e;
 	unsigned at = placeholder_slot(text);
 
-	if (p->n == PLACEHOLDER_MAX)
+	if (p->n == p->max)
 		return -E2BIG;
 	if (placeholders_text(p, name) || placeholder_entry(p, text))
 		return -EEXIST;
+	e = &p->entries[p->n];
 	memcpy(e->name, name, strlen(name) + 1);
 	memcpy(e->text, text.p, text.n);
 	e->text[text.n] = '\0';
@@ -75,7 +91,8 @@ static int placeholder_add(struct placeholders *p, const char *name, struct slic
 /* Each character is as likely as every other. */
 static int placeholder_draw(placeholder_random random, void *arg, char ret[PLACEHOLDER_TEXT])
 {
-	static const char alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static const char alphabet[] =
+		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	unsigned n = sizeof(placeholder_head) - 1;
 	uint8_t bytes[PLACEHOLDER_CORE];
 
@@ -97,16 +114,17 @@ static int placeholder_draw(placeholder_random random, void *arg, char ret[PLACE
 	return -EIO; /* such bytes are not random */
 }
 
-int placeholders_make(const struct placeholders *old, const struct credset *set, placeholder_random random, void *arg,
-	struct placeholders **ret)
+int placeholders_make(const struct placeholders *old, const struct credset *set,
+	placeholder_random random, void *arg, struct placeholders **ret)
 {
-	struct placeholders *p = calloc(1, sizeof(*p));
+	struct placeholders *p = placeholders_new((old ? old->n : 0) + credset_count(set));
 	int r = 0;
 
 	if (!p)
 		return -ENOMEM;
-	if (old)
-		*p = *old;
+	for (unsigned i = 0; old && i < old->n && r == 0; i++)
+		r = placeholder_add(
+			p, old->entries[i].name, slice_of(old->entries[i].text, PLACEHOLDER_TEXT));
 	for (unsigned i = 0; i < credset_count(set) && r == 0; i++) {
 		const char *name = credset_at(set, i)->name;
 		char text[PLACEHOLDER_TEXT];
@@ -138,7 +156,8 @@ struct placeholder_record {
 };
 
 static const struct conf_key placeholder_record_keys[] = {
-	{"version", CONF_TYPE_NUMBER, true, offsetof(struct placeholder_record, version), .min = 1, .max = 1},
+	{"version", CONF_TYPE_NUMBER, true, offsetof(struct placeholder_record, version), .min = 1,
+		.max = 1},
 	{"placeholders", CONF_TYPE_NODE, true, offsetof(struct placeholder_record, placeholders)},
 };
 static const struct conf_table placeholder_record_table = {
@@ -189,49 +208,58 @@ static bool placeholder_good(struct slice text)
 	return text.n == PLACEHOLDER_TEXT && memcmp(text.p, placeholder_head, text.n - core.n) == 0;
 }
 
-static int placeholders_fill(struct placeholders *p, const struct conf_doc *doc, struct fault *fault)
+static int placeholders_fill(struct placeholders *p, const struct conf_doc *doc,
+	const struct conf_node *list, struct fault *fault)
+{
+	for (const struct conf_node *n = list->first; n; n = n->next) {
+		struct placeholder_row row = {0};
+		int r = conf_read(&placeholder_row_table, doc, n, fault, &row);
+
+		if (r < 0)
+			return r;
+		if (strlen(row.credential) > PLACEHOLDER_NAME ||
+			!placeholder_good(slice_str(row.text)))
+			return conf_fault(doc, n, fault, "not a placeholder");
+		if (placeholder_add(p, row.credential, slice_str(row.text)) < 0)
+			return conf_fault(doc, n, fault,
+				"a placeholder too many, or one that is there twice");
+	}
+	return 0;
+}
+
+static int placeholders_read(
+	const struct conf_doc *doc, struct fault *fault, struct placeholders **ret)
 {
 	struct placeholder_record record = {0};
+	struct placeholders *p;
 	int r = conf_read(&placeholder_record_table, doc, doc->root, fault, &record);
 
 	if (r < 0)
 		return r;
 	if (record.placeholders->kind != CONF_LIST)
 		return conf_fault(doc, record.placeholders, fault, "`placeholders` must be a list");
-	for (const struct conf_node *n = record.placeholders->first; n; n = n->next) {
-		struct placeholder_row row = {0};
-
-		r = conf_read(&placeholder_row_table, doc, n, fault, &row);
-		if (r < 0)
-			return r;
-		if (strlen(row.credential) > PLACEHOLDER_NAME || !placeholder_good(slice_str(row.text)))
-			return conf_fault(doc, n, fault, "not a placeholder");
-		if (placeholder_add(p, row.credential, slice_str(row.text)) < 0)
-			return conf_fault(doc, n, fault, "a placeholder too many, or one that is there twice");
-	}
-	return 0;
-}
-
-int placeholders_load(struct slice text, const char *file, struct fault *fault, struct placeholders **ret)
-{
-	struct placeholders *p = calloc(1, sizeof(*p));
-	struct conf_doc *doc = NULL;
-	int r;
-
-	if (!p)
-		return -ENOMEM;
-	r = conf_parse(text, file, fault, &doc);
-	if (r == 0) {
-		doc->sealed = true;
-		r = placeholders_fill(p, doc, fault);
-	}
-	conf_free(doc);
+	p = placeholders_new(record.placeholders->count);
+	r = p ? placeholders_fill(p, doc, record.placeholders, fault) : -ENOMEM;
 	if (r < 0) {
 		placeholders_free(p);
 		return r;
 	}
 	*ret = p;
 	return 0;
+}
+
+int placeholders_load(
+	struct slice text, const char *file, struct fault *fault, struct placeholders **ret)
+{
+	struct conf_doc *doc;
+	int r = conf_parse(text, file, fault, &doc);
+
+	if (r < 0)
+		return r;
+	doc->sealed = true;
+	r = placeholders_read(doc, fault, ret);
+	conf_free(doc);
+	return r;
 }
 
 /* ---- look-ups ---- */
@@ -254,7 +282,8 @@ const char *placeholders_find(const struct placeholders *p, struct slice text)
 const char *placeholders_search(const struct placeholders *p, struct slice in, size_t *at)
 {
 	while (in.n >= PLACEHOLDER_TEXT && *at <= in.n - PLACEHOLDER_TEXT) {
-		const uint8_t *hit = memmem(in.p + *at, in.n - *at, placeholder_head, sizeof(placeholder_head) - 1);
+		const uint8_t *hit = memmem(
+			in.p + *at, in.n - *at, placeholder_head, sizeof(placeholder_head) - 1);
 		const char *name;
 
 		if (!hit)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.c – see source.h. Everything is judged on the descriptor that was opened, never on the path, so that nothing
- * can be exchanged between the look and the read; a file that changed while it was read is read again later.
- * #syscalls: openat newfstatat fstat read close
+ * source.c – see source.h. Everything is judged on the descriptor that was opened, never on the
+ * path, so that nothing can be exchanged between the look and the read; a file that changed while
+ * it was read is read again later. #syscalls: openat newfstatat fstat read close
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,8 @@ static bool source_time_same(struct timespec a, struct timespec b)
 
 bool source_mark_same(const struct source_mark *a, const struct source_mark *b)
 {
-	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && source_time_same(a->mtime, b->mtime) &&
-	       source_time_same(a->ctime, b->ctime);
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       source_time_same(a->mtime, b->mtime) && source_time_same(a->ctime, b->ctime);
 }
 
 int source_mark(const char *path, struct source_mark *ret)
@@ -42,18 +42,22 @@ int source_mark(const char *path, struct source_mark *ret)
 	return 0;
 }
 
-static int source_judge(const char *path, const struct stat *st, const struct source_trust *trust, struct fault *fault)
+static int source_judge(const char *path, const struct stat *st, const struct source_trust *trust,
+	struct fault *fault)
 {
 	if (!S_ISREG(st->st_mode))
 		return fault_set(fault, -EINVAL, "%s: not a regular file", path);
 	if (st->st_uid != trust->owner || (st->st_gid != 0 && st->st_gid != trust->group))
 		return fault_set(fault, -EPERM,
-			"%s: owner %u:%u, but a file with credentials must belong to %u and group 0 or %u "
+			"%s: owner %u:%u, but a file with credentials must belong to %u and group "
+			"0 or %u "
 			"(chown %u:%u %s)",
-			path, st->st_uid, st->st_gid, trust->owner, trust->group, trust->owner, trust->group, path);
+			path, st->st_uid, st->st_gid, trust->owner, trust->group, trust->owner,
+			trust->group, path);
 	if (st->st_mode & 07777 & ~0640)
-		return fault_set(fault, -EPERM, "%s: mode %04o, but others could read or change it (chmod 0640 %s)",
-			path, st->st_mode & 07777, path);
+		return fault_set(fault, -EPERM,
+			"%s: mode %04o, but others could read or change it (chmod 0640 %s)", path,
+			st->st_mode & 07777, path);
 	return 0;
 }
 
@@ -70,7 +74,8 @@ static int source_take(int fd, const char *name, struct fault *fault, struct buf
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fault_set(fault, -errno, "%s: cannot be read: %s", name, strerror(errno));
+			return fault_set(
+				fault, -errno, "%s: cannot be read: %s", name, strerror(errno));
 		if (n == 0)
 			return 0;
 		if (step == 0)
@@ -79,8 +84,8 @@ static int source_take(int fd, const char *name, struct fault *fault, struct buf
 	}
 }
 
-int source_read(const char *path, const struct source_trust *trust, struct fault *fault, struct buf *ret,
-	struct source_mark *ret_mark)
+int source_read(const char *path, const struct source_trust *trust, struct fault *fault,
+	struct buf *ret, struct source_mark *ret_mark)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct source_mark before, after;

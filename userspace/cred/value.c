@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value.c – the value of one credential through its changes. Made at the load, looked at each second after, replaced
- * by a new object when the file changed; whoever still uses the old one keeps it, and the last to let go wipes it.
+ * value.c – the value of one credential through its changes. Made at the load, looked at each
+ * second after, replaced by a new object when the file changed; whoever still uses the old one
+ * keeps it, and the last to let go wipes it.
  *
- * States: a secret, or none and a cause. A cause is one of the constants below: nothing of the file gets into it.
- * The first look after the load is special: privileges were dropped in between, and a file that only root may read is
- * then out of reach for good. Its value stays, and `fixed` says that changes will not be seen.
+ * States: a secret, or none and a cause. A cause is one of the constants below: nothing of the file
+ * gets into it. The first look after the load is special: privileges were dropped in between, and a
+ * file that only root may read is then out of reach for good. Its value stays, and `fixed` says
+ * that changes will not be seen.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -103,8 +105,8 @@ static struct slice value_strip(struct slice s)
 	return s;
 }
 
-int cred_value_from_file(const struct credential *c, const struct source_trust *trust, struct fault *fault,
-	struct cred_value **ret)
+int cred_value_from_file(const struct credential *c, const struct source_trust *trust,
+	struct fault *fault, struct cred_value **ret)
 {
 	struct source_mark mark = {0};
 	struct buf bytes;
@@ -120,7 +122,8 @@ int cred_value_from_file(const struct credential *c, const struct source_trust *
 	return r;
 }
 
-static int value_lost(struct cred_value *now, int error, const struct source_mark *mark, struct cred_value **ret)
+static int value_lost(
+	struct cred_value *now, int error, const struct source_mark *mark, struct cred_value **ret)
 {
 	const char *cause = value_cause(error);
 	struct cred_value *v;
@@ -146,8 +149,8 @@ static bool value_same(const struct cred_value *a, const struct cred_value *b)
 	return slice_eq(secret_slice(a->secret), secret_slice(b->secret));
 }
 
-int cred_value_look(const struct credential *c, const struct source_trust *trust, struct cred_value *now,
-	struct cred_value **ret)
+int cred_value_look(const struct credential *c, const struct source_trust *trust,
+	struct cred_value *now, struct cred_value **ret)
 {
 	struct source_mark mark = {0};
 	struct fault unused = {{0}};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alabel.c – see alabel.h. The encoder is RFC 3492 section 6.3 with the parameters of its section 5. */
+/* alabel.c – see alabel.h. The encoder is RFC 3492 section 6.3 with the parameters of its
+ * section 5. */
 #include <errno.h>
 
 #include "policy/alabel.h"
@@ -33,7 +34,11 @@ static int alabel_put(struct alabel_out *o, char c)
 static long alabel_point(struct slice *s)
 {
 	uint8_t c = s->p[0];
-	unsigned more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : 9;
+	unsigned more = c < 0x80                ? 0
+			: c >= 0xc2 && c < 0xe0 ? 1
+			: c >= 0xe0 && c < 0xf0 ? 2
+			: c >= 0xf0 && c < 0xf5 ? 3
+						: 9;
 	long point = more == 0 ? c : c & (0x3f >> more);
 	static const long least[] = {0, 0x80, 0x800, 0x10000};
 
@@ -52,8 +57,8 @@ static long alabel_point(struct slice *s)
 
 static long alabel_lower(long c)
 {
-	if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7) || (c >= 0x391 && c <= 0x3a9) ||
-		(c >= 0x410 && c <= 0x42f))
+	if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7) ||
+		(c >= 0x391 && c <= 0x3a9) || (c >= 0x410 && c <= 0x42f))
 		return c + 32;
 	return c >= 0x400 && c <= 0x40f ? c + 80 : c;
 }
@@ -74,7 +79,9 @@ static int alabel_number(struct alabel_out *o, unsigned q, unsigned bias)
 	static const char digits[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 	for (unsigned k = ALABEL_BASE;; k += ALABEL_BASE) {
-		unsigned t = k <= bias ? ALABEL_TMIN : k >= bias + ALABEL_TMAX ? ALABEL_TMAX : k - bias;
+		unsigned t = k <= bias                 ? ALABEL_TMIN
+			     : k >= bias + ALABEL_TMAX ? ALABEL_TMAX
+						       : k - bias;
 
 		if (q < t)
 			return alabel_put(o, digits[q]);

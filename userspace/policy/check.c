@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c – what a policy says that its author may not have meant: rules that never decide, since one earlier rule
- * matches everything that they match. With another action that is an error of the load, with the same a warning. Two
- * earlier rules that cover a third only together are not found.
+ * check.c – what a policy says that its author may not have meant: rules that never decide, since
+ * one earlier rule matches everything that they match. With another action that is an error of the
+ * load, with the same a warning. Two earlier rules that cover a third only together are not found.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ static bool check_ports_cover(const struct policy_rule *a, const struct policy_r
 		bool covered = false;
 
 		for (unsigned k = 0; k < a->nports && !covered; k++)
-			covered = a->ports[k].lo <= b->ports[i].lo && a->ports[k].hi >= b->ports[i].hi;
+			covered = a->ports[k].lo <= b->ports[i].lo &&
+				  a->ports[k].hi >= b->ports[i].hi;
 		if (!covered)
 			return false;
 	}
@@ -52,7 +53,8 @@ static bool check_covers(const struct policy_rule *a, const struct policy_rule *
 }
 
 /* Whether an earlier rule denies everything that rule `at` allows of the pattern. */
-static bool check_denied_before(const struct policy *p, unsigned at, const struct host_pattern *pattern)
+static bool check_denied_before(
+	const struct policy *p, unsigned at, const struct host_pattern *pattern)
 {
 	for (unsigned i = 0; i < at; i++) {
 		const struct policy_rule *r = &p->rules[i];
@@ -72,13 +74,15 @@ bool policy_opens_pattern(const struct policy *p, const struct host_pattern *pat
 		const struct policy_rule *r = &p->rules[i];
 
 		for (unsigned k = 0; r->allow && k < r->nhosts; k++)
-			if (host_pattern_overlaps(&r->hosts[k], pattern) && !check_denied_before(p, i, pattern))
+			if (host_pattern_overlaps(&r->hosts[k], pattern) &&
+				!check_denied_before(p, i, pattern))
 				return true;
 	}
 	return p->default_allow;
 }
 
-int policy_shadows(const struct policy *p, struct fault *fault, void (*warn)(void *arg, const char *text), void *arg)
+int policy_shadows(const struct policy *p, struct fault *fault,
+	void (*warn)(void *arg, const char *text), void *arg)
 {
 	for (unsigned i = 1; i < p->nrules; i++) {
 		const struct policy_rule *b = &p->rules[i], *a = p->rules;
@@ -90,11 +94,13 @@ int policy_shadows(const struct policy *p, struct fault *fault, void (*warn)(voi
 			continue;
 		if (a->allow != b->allow)
 			return conf_fault(p->doc, b->at, fault,
-				"rule `%s` never decides: rule `%s` in line %u matches all of it first and says "
+				"rule `%s` never decides: rule `%s` in line %u matches all of it "
+				"first and says "
 				"%s; put the narrower rule first",
 				b->name, a->name, a->at->line, a->allow ? "allow" : "deny");
 		(void)conf_fault(p->doc, b->at, &line,
-			"rule `%s` never decides: rule `%s` in line %u matches all of it first, with the same action",
+			"rule `%s` never decides: rule `%s` in line %u matches all of it first, "
+			"with the same action",
 			b->name, a->name, a->at->line);
 		warn(arg, line.text);
 	}
@@ -107,8 +113,10 @@ void policy_check(const struct policy *p, void (*warn)(void *arg, const char *te
 
 	if (p->default_allow && !p->default_tls_given) {
 		(void)conf_fault(p->doc, p->doc->root, &line,
-			"`default: allow` without `default_tls`: this version terminates TLS to every host, a later "
-			"one passes it through where no rule names the host; write `default_tls: terminate` to keep it");
+			"`default: allow` without `default_tls`: this version terminates TLS to "
+			"every host, a later "
+			"one passes it through where no rule names the host; write `default_tls: "
+			"terminate` to keep it");
 		warn(arg, line.text);
 	}
 	(void)policy_shadows(p, &line, warn, arg); /* a different action was an error of the load */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hosts.c – see hosts.h. A host is read byte by byte against a table of the bytes that a name may have; there is no
- * decoding of any kind. What looks like a number is an address in canonical spelling or it is refused, since resolvers
- * and C libraries read 0x7f.1, 127.1 and 2130706433 as 127.0.0.1 (inet_aton(3); the rule for the last label is the one
- * of the WHATWG URL standard, "ends in a number").
+ * hosts.c – see hosts.h. A host is read byte by byte against a table of the bytes that a name may
+ * have; there is no decoding of any kind. What looks like a number is an address in canonical
+ * spelling or it is refused, since resolvers and C libraries read 0x7f.1, 127.1 and 2130706433 as
+ * 127.0.0.1 (inet_aton(3); the rule for the last label is the one of the WHATWG URL standard, "ends
+ * in a number").
  */
 #include <errno.h>
 #include <stdio.h>
@@ -163,9 +164,9 @@ static int host_pattern_net(struct slice text, struct host_pattern *ret, char wh
 	struct host_pattern p = {.kind = HOST_PATTERN_NET};
 
 	if (host_net_parse(text, &p.net, &p.prefix) < 0)
-		return host_why(why,
-			"not an address or a range (192.0.2.1, 10.0.0.0/8, fd00::/8; the bits behind the "
-			"prefix must be 0)");
+		return host_why(why, "not an address or a range (192.0.2.1, 10.0.0.0/8, fd00::/8; "
+				     "the bits behind the "
+				     "prefix must be 0)");
 	*ret = p;
 	return 0;
 }
@@ -212,7 +213,8 @@ static bool host_below(const char *name, size_t n, const struct host_pattern *su
 {
 	size_t head = n - suffix->n;
 
-	return n > (size_t)suffix->n + 1 && name[head - 1] == '.' && memcmp(name + head, suffix->text, suffix->n) == 0;
+	return n > (size_t)suffix->n + 1 && name[head - 1] == '.' &&
+	       memcmp(name + head, suffix->text, suffix->n) == 0;
 }
 
 bool host_pattern_match(const struct host_pattern *p, const struct host *h)
@@ -238,18 +240,21 @@ static bool host_pattern_same_text(const struct host_pattern *a, const struct ho
 bool host_pattern_covers(const struct host_pattern *a, const struct host_pattern *b)
 {
 	if (a->kind == HOST_PATTERN_NET || b->kind == HOST_PATTERN_NET)
-		return a->kind == b->kind && a->prefix <= b->prefix && host_net_has(&a->net, a->prefix, &b->net);
+		return a->kind == b->kind && a->prefix <= b->prefix &&
+		       host_net_has(&a->net, a->prefix, &b->net);
 	if (a->kind == HOST_PATTERN_ANY)
 		return true;
 	if (b->kind == HOST_PATTERN_ANY)
 		return false;
 	if (a->kind == HOST_PATTERN_NAME)
 		return b->kind == HOST_PATTERN_NAME && host_pattern_same_text(a, b);
-	return host_below(b->text, b->n, a) || (b->kind == HOST_PATTERN_SUFFIX && host_pattern_same_text(a, b));
+	return host_below(b->text, b->n, a) ||
+	       (b->kind == HOST_PATTERN_SUFFIX && host_pattern_same_text(a, b));
 }
 
 bool host_pattern_overlaps(const struct host_pattern *a, const struct host_pattern *b)
 {
-	/* names form a tree and ranges do too: two of them meet only when one lies within the other */
+	/* names form a tree and ranges do too: two of them meet only when one lies within the other
+	 */
 	return host_pattern_covers(a, b) || host_pattern_covers(b, a);
 }

@@ -77,8 +77,8 @@ static int lists_ports_order(const void *a, const void *b)
 	return ((const struct lists_ports *)a)->lo - ((const struct lists_ports *)b)->lo;
 }
 
-int lists_ports(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault, struct lists_ports **ret,
-	unsigned *ret_n)
+int lists_ports(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault,
+	struct lists_ports **ret, unsigned *ret_n)
 {
 	_cleanup_free_ struct lists_ports *ports = calloc(list->count, sizeof(*ports));
 	unsigned i = 0, joined = 0;
@@ -88,7 +88,8 @@ int lists_ports(const struct conf_doc *doc, const struct conf_node *list, struct
 	for (const struct conf_node *n = list->first; n; n = n->next)
 		if (n->kind != CONF_SCALAR || lists_port_range(n->text, &ports[i++]) < 0)
 			return conf_fault(doc, n, fault,
-				"a port is a number from 1 to 65535 or a range of them (443, \"9000-9100\")");
+				"a port is a number from 1 to 65535 or a range of them (443, "
+				"\"9000-9100\")");
 	qsort(ports, i, sizeof(*ports), lists_ports_order);
 	for (unsigned k = 1; k < i; k++) {
 		struct lists_ports *last = &ports[joined];
@@ -122,34 +123,38 @@ static bool lists_token(struct slice text)
 	for (size_t i = 0; i < text.n; i++) {
 		uint8_t c = text.p[i], low = slice_lower(c);
 
-		if (!(low >= 'a' && low <= 'z') && !(c >= '0' && c <= '9') && !(c && strchr("!#$%&'*+-.^_`|~", c)))
+		if (!(low >= 'a' && low <= 'z') && !(c >= '0' && c <= '9') &&
+			!(c && strchr("!#$%&'*+-.^_`|~", c)))
 			return false;
 	}
 	return text.n > 0;
 }
 
-static int lists_method(const struct conf_doc *doc, const struct conf_node *n, struct fault *fault, const char **ret)
+static int lists_method(const struct conf_doc *doc, const struct conf_node *n, struct fault *fault,
+	const char **ret)
 {
 	int r = conf_text(doc, n, "methods", fault, ret);
 
 	if (r < 0)
 		return r;
 	if (!lists_token(n->text))
-		return conf_fault(doc, n, fault, "a method is one word, as it stands in a request (GET)");
+		return conf_fault(
+			doc, n, fault, "a method is one word, as it stands in a request (GET)");
 	if (slice_ieq(n->text, SLICE("TRACE")) || slice_ieq(n->text, SLICE("TRACK")))
 		return conf_fault(doc, n, fault, "TRACE and TRACK are always refused");
 	for (unsigned i = 0; i < ARRAY_SIZE(lists_known_methods); i++) {
 		struct slice known = slice_str(lists_known_methods[i]);
 
 		if (slice_ieq(n->text, known) && !slice_eq(n->text, known))
-			return conf_fault(doc, n, fault, "methods are compared with their case; write %s",
+			return conf_fault(doc, n, fault,
+				"methods are compared with their case; write %s",
 				lists_known_methods[i]);
 	}
 	return 0;
 }
 
-int lists_methods(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault, const char ***ret,
-	unsigned *ret_n)
+int lists_methods(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault,
+	const char ***ret, unsigned *ret_n)
 {
 	_cleanup_free_ const char **methods = calloc(list->count, sizeof(*methods));
 	unsigned i = 0;

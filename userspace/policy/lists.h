@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lists.h – the lists that rules and bindings are made of, read from a document: hosts, ports, methods. */
+/* lists.h – the lists that rules and bindings are made of, read from a document: hosts, ports,
+ * methods. */
 #ifndef SALLYPORT_POLICY_LISTS_H
 #define SALLYPORT_POLICY_LISTS_H
 
@@ -12,17 +13,17 @@ struct lists_ports {
 };
 
 /*
- * Each reads a list node (known to be one) to a new array, which the caller frees with free(). 0, -EBADMSG with the
- * fault set, -ENOMEM.
+ * Each reads a list node (known to be one) to a new array, which the caller frees with free(). 0,
+ * -EBADMSG with the fault set, -ENOMEM.
  */
 int lists_hosts(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault,
 	struct host_pattern **ret, unsigned *ret_n);
 /* Sorted, ranges that touch are joined. */
-int lists_ports(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault, struct lists_ports **ret,
-	unsigned *ret_n);
+int lists_ports(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault,
+	struct lists_ports **ret, unsigned *ret_n);
 /* Texts borrowed from the tree. */
-int lists_methods(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault, const char ***ret,
-	unsigned *ret_n);
+int lists_methods(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault,
+	const char ***ret, unsigned *ret_n);
 
 bool lists_hosts_match(const struct host_pattern *hosts, unsigned n, const struct host *h);
 bool lists_ports_match(const struct lists_ports *ports, unsigned n, uint16_t port);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.c – the key tables of sallyport-policy(5) and how each map becomes a struct. A key of the contract that is not
- * built yet has a row of CONF_TYPE_LATER: it is refused with its place, never ignored.
+ * load.c – the key tables of sallyport-policy(5) and how each map becomes a struct. A key of the
+ * contract that is not built yet has a row of CONF_TYPE_LATER: it is refused with its place, never
+ * ignored.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -28,20 +29,25 @@ struct policy_raw {
 static const struct conf_word policy_modes[] = {{"enforce", 0}, {"observe", 1, true}, {0}};
 static const struct conf_word policy_actions_default[] = {{"deny", 0}, {"allow", 1}, {0}};
 static const struct conf_word policy_tls[] = {{"terminate", 1}, {"pass", 2, true}, {0}};
-static const struct conf_word policy_dns[] = {{"checked", 0}, {"synthetic", 1, true}, {"off", 2, true}, {0}};
+static const struct conf_word policy_dns[] = {
+	{"checked", 0}, {"synthetic", 1, true}, {"off", 2, true}, {0}};
 
 #define KEY(member) offsetof(struct policy_raw, member)
 static const struct conf_key policy_keys[] = {
-	{"version", CONF_TYPE_NUMBER, true, KEY(version), .min = POLICY_VERSION, .max = POLICY_VERSION,
-		.help = "of the format"},
+	{"version", CONF_TYPE_NUMBER, true, KEY(version), .min = POLICY_VERSION,
+		.max = POLICY_VERSION, .help = "of the format"},
 	{"name", CONF_TYPE_TEXT, false, KEY(name), .help = "for status and audit"},
-	{"mode", CONF_TYPE_WORD, false, KEY(mode), policy_modes, .help = "whether decisions are carried out"},
+	{"mode", CONF_TYPE_WORD, false, KEY(mode), policy_modes,
+		.help = "whether decisions are carried out"},
 	{"default", CONF_TYPE_WORD, false, KEY(fallback), policy_actions_default,
 		.help = "what happens when no rule matches"},
-	{"default_tls", CONF_TYPE_WORD, false, KEY(tls), policy_tls, .help = "TLS to hosts that no rule names"},
+	{"default_tls", CONF_TYPE_WORD, false, KEY(tls), policy_tls,
+		.help = "TLS to hosts that no rule names"},
 	{"dns", CONF_TYPE_WORD, false, KEY(dns), policy_dns, .help = "how names are answered"},
-	{"rules", CONF_TYPE_NODE, false, KEY(rules), .help = "in order; the first that matches decides"},
-	{"private", CONF_TYPE_NODE, false, KEY(privates), .help = "addresses that are not public, opened"},
+	{"rules", CONF_TYPE_NODE, false, KEY(rules),
+		.help = "in order; the first that matches decides"},
+	{"private", CONF_TYPE_NODE, false, KEY(privates),
+		.help = "addresses that are not public, opened"},
 	{"claims", CONF_TYPE_LATER},
 	{"limits", CONF_TYPE_MAP, false, KEY(limits), .help = "of the sandbox"},
 	{"upstream", CONF_TYPE_NODE, false, KEY(upstream), .help = "how servers are reached"},
@@ -75,7 +81,8 @@ static const struct conf_key policy_rule_keys[] = {
 	{"ask", CONF_TYPE_LATER},
 };
 #undef KEY
-static const struct conf_table policy_rule_table = {"a rule", policy_rule_keys, ARRAY_SIZE(policy_rule_keys)};
+static const struct conf_table policy_rule_table = {
+	"a rule", policy_rule_keys, ARRAY_SIZE(policy_rule_keys)};
 
 /* ---- an entry of private ---- */
 
@@ -89,7 +96,8 @@ static const struct conf_key policy_private_keys[] = {
 	{"cidr", CONF_TYPE_NODE, true, KEY(cidr), .help = "an address or a range"},
 	{"ports", CONF_TYPE_LIST, false, KEY(ports), .help = "default all that a rule opens"},
 	{"hosts", CONF_TYPE_LIST, false, KEY(hosts), .help = "names that may resolve to it"},
-	{"metadata", CONF_TYPE_BOOL, false, KEY(metadata), .help = "opens that very metadata address"},
+	{"metadata", CONF_TYPE_BOOL, false, KEY(metadata),
+		.help = "opens that very metadata address"},
 };
 #undef KEY
 static const struct conf_table policy_private_table = {
@@ -98,7 +106,8 @@ static const struct conf_table policy_private_table = {
 /* ---- limits and upstream ---- */
 
 static const struct conf_key policy_limit_keys[] = {
-	{"connections", CONF_TYPE_NUMBER, false, offsetof(struct policy, connections), .max = LIMIT_CONNECTIONS,
+	{"connections", CONF_TYPE_NUMBER, false, offsetof(struct policy, connections),
+		.max = LIMIT_CONNECTIONS,
 		.help = "open at once on one worker, 0 = the product's own limit"},
 	{"connections_per_second", CONF_TYPE_LATER},
 	{"requests_per_second", CONF_TYPE_LATER},
@@ -107,7 +116,8 @@ static const struct conf_key policy_limit_keys[] = {
 	{"body_bytes", CONF_TYPE_LATER},
 	{"streams", CONF_TYPE_LATER},
 };
-static const struct conf_table policy_limit_table = {"limits", policy_limit_keys, ARRAY_SIZE(policy_limit_keys)};
+static const struct conf_table policy_limit_table = {
+	"limits", policy_limit_keys, ARRAY_SIZE(policy_limit_keys)};
 
 struct policy_upstream_raw {
 	const struct conf_node *hosts;
@@ -115,7 +125,8 @@ struct policy_upstream_raw {
 };
 
 static const struct conf_key policy_upstream_keys[] = {
-	{"hosts", CONF_TYPE_LIST, true, offsetof(struct policy_upstream_raw, hosts), .help = "patterns of hosts"},
+	{"hosts", CONF_TYPE_LIST, true, offsetof(struct policy_upstream_raw, hosts),
+		.help = "patterns of hosts"},
 	{"ca", CONF_TYPE_TEXT, true, offsetof(struct policy_upstream_raw, ca),
 		.help = "file of CA certificates for them, besides the system's"},
 	{"proxy", CONF_TYPE_LATER},
@@ -127,8 +138,8 @@ static const struct conf_table policy_upstream_table = {
 
 const struct conf_table *const *policy_tables(unsigned *ret_n)
 {
-	static const struct conf_table *const all[] = {&policy_table, &policy_rule_table, &policy_private_table,
-		&policy_limit_table, &policy_upstream_table};
+	static const struct conf_table *const all[] = {&policy_table, &policy_rule_table,
+		&policy_private_table, &policy_limit_table, &policy_upstream_table};
 
 	*ret_n = ARRAY_SIZE(all);
 	return all;
@@ -148,7 +159,8 @@ static int policy_default_ports(struct policy_rule *rule)
 	return 0;
 }
 
-static int policy_fill_rule(struct policy *p, const struct conf_node *n, struct fault *fault, struct policy_rule *rule)
+static int policy_fill_rule(
+	struct policy *p, const struct conf_node *n, struct fault *fault, struct policy_rule *rule)
 {
 	struct policy_rule_raw raw = {0};
 	int r = conf_read(&policy_rule_table, p->doc, n, fault, &raw);
@@ -160,10 +172,12 @@ static int policy_fill_rule(struct policy *p, const struct conf_node *n, struct 
 	rule->alert = raw.deny == 2;
 	rule->at = n;
 	if (raw.deny && rule->allow)
-		return conf_fault(p->doc, conf_get(n, "deny"), fault, "`deny` belongs to a rule with `action: deny`");
+		return conf_fault(p->doc, conf_get(n, "deny"), fault,
+			"`deny` belongs to a rule with `action: deny`");
 	if (rule->alert && raw.methods)
 		return conf_fault(p->doc, raw.methods, fault,
-			"`deny: alert` is told before a request is seen: the rule cannot have `methods`");
+			"`deny: alert` is told before a request is seen: the rule cannot have "
+			"`methods`");
 	for (const struct policy_rule *other = p->rules; other < rule; other++)
 		if (strcmp(other->name, rule->name) == 0)
 			return conf_fault(p->doc, conf_get(n, "name"), fault,
@@ -178,8 +192,8 @@ static int policy_fill_rule(struct policy *p, const struct conf_node *n, struct 
 }
 
 /* What is never lifted would be a line without effect, which somebody relies on. */
-static int policy_private_class(
-	const struct policy *p, const struct policy_private *e, const struct conf_node *at, struct fault *fault)
+static int policy_private_class(const struct policy *p, const struct policy_private *e,
+	const struct conf_node *at, struct fault *fault)
 {
 	switch (range_dialler(&e->net)) {
 	case RANGE_LOOPBACK:
@@ -204,9 +218,11 @@ static int policy_fill_private(
 		return r;
 	e->at = n;
 	e->metadata = raw.metadata;
-	if (raw.cidr->kind != CONF_SCALAR || host_net_parse(raw.cidr->text, &e->net, &e->prefix) < 0)
+	if (raw.cidr->kind != CONF_SCALAR ||
+		host_net_parse(raw.cidr->text, &e->net, &e->prefix) < 0)
 		return conf_fault(p->doc, raw.cidr, fault,
-			"`cidr` must be an address or a range (10.20.0.0/16, fd00:20::/32; the bits behind the "
+			"`cidr` must be an address or a range (10.20.0.0/16, fd00:20::/32; the "
+			"bits behind the "
 			"prefix must be 0)");
 	if (e->metadata && e->prefix != 128)
 		return conf_fault(
@@ -229,13 +245,14 @@ static int policy_fill_upstream(
 		return r;
 	u->ca = raw.ca;
 	if (u->ca[0] != '/')
-		return conf_fault(p->doc, conf_get(n, "ca"), fault, "`ca` must be an absolute path");
+		return conf_fault(
+			p->doc, conf_get(n, "ca"), fault, "`ca` must be an absolute path");
 	return lists_hosts(p->doc, raw.hosts, fault, &u->hosts, &u->nhosts);
 }
 
 /* Room for the members of a list that may be absent or empty. */
-static int policy_list(const struct policy *p, const struct conf_node *list, const char *what, size_t size,
-	struct fault *fault, void *ret)
+static int policy_list(const struct policy *p, const struct conf_node *list, const char *what,
+	size_t size, struct fault *fault, void *ret)
 {
 	void *array;
 
@@ -255,15 +272,21 @@ static int policy_fill_lists(struct policy *p, const struct policy_raw *raw, str
 	int r = policy_list(p, raw->rules, "rules", sizeof(*p->rules), fault, &p->rules);
 
 	if (r == 0)
-		r = policy_list(p, raw->privates, "private", sizeof(*p->privates), fault, &p->privates);
+		r = policy_list(
+			p, raw->privates, "private", sizeof(*p->privates), fault, &p->privates);
 	if (r == 0)
-		r = policy_list(p, raw->upstream, "upstream", sizeof(*p->upstreams), fault, &p->upstreams);
-	/* a count goes up before its member is filled, so that policy_free() sees half of one as well */
-	for (const struct conf_node *n = raw->rules ? raw->rules->first : NULL; n && r == 0; n = n->next)
+		r = policy_list(
+			p, raw->upstream, "upstream", sizeof(*p->upstreams), fault, &p->upstreams);
+	/* a count goes up before its member is filled, so that policy_free() sees half of one as
+	 * well */
+	for (const struct conf_node *n = raw->rules ? raw->rules->first : NULL; n && r == 0;
+		n = n->next)
 		r = policy_fill_rule(p, n, fault, &p->rules[p->nrules++]);
-	for (const struct conf_node *n = raw->privates ? raw->privates->first : NULL; n && r == 0; n = n->next)
+	for (const struct conf_node *n = raw->privates ? raw->privates->first : NULL; n && r == 0;
+		n = n->next)
 		r = policy_fill_private(p, n, fault, &p->privates[p->nprivates++]);
-	for (const struct conf_node *n = raw->upstream ? raw->upstream->first : NULL; n && r == 0; n = n->next)
+	for (const struct conf_node *n = raw->upstream ? raw->upstream->first : NULL; n && r == 0;
+		n = n->next)
 		r = policy_fill_upstream(p, n, fault, &p->upstreams[p->nupstreams++]);
 	return r;
 }

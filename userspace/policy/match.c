@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * match.c – which rule decides. One walk in the order of the document serves requests and connections. A connection
- * knows no method yet: a rule that has methods may still allow, so it counts when it allows and does not when it denies.
- * A DNS question knows no port either: it is asked for the ports where the answer can change.
+ * match.c – which rule decides. One walk in the order of the document serves requests and
+ * connections. A connection knows no method yet: a rule that has methods may still allow, so it
+ * counts when it allows and does not when it denies. A DNS question knows no port either: it is
+ * asked for the ports where the answer can change.
  */
 #include "policy/policy_internal.h"
 
@@ -41,18 +42,22 @@ static bool match_allows(const struct policy *p, const struct match_question *q)
 
 struct verdict policy_decide(const struct policy *p, const struct subject *s)
 {
-	const struct match_question request = {s->host, s->port, s->method}, connection = {s->host, s->port, {0}};
+	const struct match_question request = {s->host, s->port, s->method},
+				    connection = {s->host, s->port, {0}};
 	const struct policy_rule *r = match_first(p, &request);
-	struct verdict v = {.allow = r ? r->allow : p->default_allow, .rule = r ? r->name : "default"};
+	struct verdict v = {
+		.allow = r ? r->allow : p->default_allow, .rule = r ? r->name : "default"};
 
-	if (v.allow && (slice_ieq(s->method, SLICE("TRACE")) || slice_ieq(s->method, SLICE("TRACK")))) {
+	if (v.allow &&
+		(slice_ieq(s->method, SLICE("TRACE")) || slice_ieq(s->method, SLICE("TRACK")))) {
 		v.allow = false;
 		v.rule = "built-in";
 	}
 	if (v.allow)
 		return v;
 	v.alert = r && r->alert;
-	v.category = s->method.n && match_allows(p, &connection) ? CATEGORY_METHOD_DENIED : CATEGORY_HOST_DENIED;
+	v.category = s->method.n && match_allows(p, &connection) ? CATEGORY_METHOD_DENIED
+								 : CATEGORY_HOST_DENIED;
 	return v;
 }
 
@@ -68,7 +73,8 @@ bool policy_judges_methods(const struct policy *p, const struct host *h, uint16_
 	return false;
 }
 
-/* The lowest open port, if there is one, is where a range of an allow rule begins or one of a deny rule has ended. */
+/* The lowest open port, if there is one, is where a range of an allow rule begins or one of a deny
+ * rule has ended. */
 bool policy_opens_name(const struct policy *p, const struct host *h)
 {
 	if (match_allows(p, &(struct match_question){h, 1, {0}}))

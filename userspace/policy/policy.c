@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.c – the life of a policy (policy.h): load.c fills it, match.c and private.c ask it, here it begins and ends. */
+/* policy.c – the life of a policy (policy.h): load.c fills it, match.c and private.c ask it, here
+ * it begins and ends. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.h – what a sandbox may reach, as its policy document says (sallyport-policy(5)). Immutable after
- * policy_load(), shared between threads by reference.
+ * policy.h – what a sandbox may reach, as its policy document says (sallyport-policy(5)). Immutable
+ * after policy_load(), shared between threads by reference.
  */
 #ifndef SALLYPORT_POLICY_POLICY_H
 #define SALLYPORT_POLICY_POLICY_H
@@ -17,22 +17,23 @@ struct host_pattern;
 struct policy;
 
 enum {
-	POLICY_DIGEST = 32,   /* bytes of SHA-256 */
+	POLICY_DIGEST = 32, /* bytes of SHA-256 */
 	POLICY_OPENINGS = 64, /* address and port ranges that private: may lift, of one policy */
 };
 
 /* ---- life ---- */
 
 /*
- * Reads a document. 0, -EBADMSG with the fault set to "FILE:LINE:COLUMN: …", -ENOMEM. The caller owns one reference;
- * the text is not kept.
+ * Reads a document. 0, -EBADMSG with the fault set to "FILE:LINE:COLUMN: …", -ENOMEM. The caller
+ * owns one reference; the text is not kept.
  */
 int policy_load(struct slice text, const char *file, struct fault *fault, struct policy **ret);
 struct policy *policy_ref(struct policy *p);
 /* NULL is allowed. */
 void policy_unref(struct policy *p);
 
-/* What is not an error but worth a line: rules that never decide, defaults that will change. Each as FILE:LINE:COLUMN. */
+/* What is not an error but worth a line: rules that never decide, defaults that will change. Each
+ * as FILE:LINE:COLUMN. */
 void policy_check(const struct policy *p, void (*warn)(void *arg, const char *text), void *arg);
 
 const char *policy_name(const struct policy *p);
@@ -51,12 +52,14 @@ struct subject {
 };
 
 /*
- * The first rule whose host, port and method match decides, else the default. A denial is METHOD_DENIED when another
- * method could pass, else HOST_DENIED. TRACE and TRACK are denied whatever the policy says (rule "built-in").
+ * The first rule whose host, port and method match decides, else the default. A denial is
+ * METHOD_DENIED when another method could pass, else HOST_DENIED. TRACE and TRACK are denied
+ * whatever the policy says (rule "built-in").
  */
 struct verdict policy_decide(const struct policy *p, const struct subject *s);
 
-/* Whether a rule that matches this host and port has methods: then the method override fields must not be forwarded. */
+/* Whether a rule that matches this host and port has methods: then the method override fields must
+ * not be forwarded. */
 bool policy_judges_methods(const struct policy *p, const struct host *h, uint16_t port);
 
 /* The DNS question: could a rule or the default open that name at some port? */
@@ -69,26 +72,29 @@ bool policy_opens_pattern(const struct policy *p, const struct host_pattern *pat
 /* ---- addresses ---- */
 
 /*
- * The dialler's check of one candidate address (with its port; 0 = could it be dialled at some port?) of a host: CATEGORY_NONE, or PRIVATE_ADDRESS or
- * METADATA_ADDRESS. The range table refuses, private: lifts. Loopback, multicast and reserved ranges are never lifted.
+ * The dialler's check of one candidate address of a host, at its port (0 = is there a port where it
+ * could be dialled?): CATEGORY_NONE, or PRIVATE_ADDRESS or METADATA_ADDRESS. The range table
+ * refuses, private: lifts. Loopback, multicast and reserved ranges are never lifted.
  */
 enum category policy_address(const struct policy *p, const struct host *h, const struct addr *a);
 
 struct policy_opening {
-	uint8_t ip[16];	 /* IPv4 as v4-mapped */
-	uint8_t prefix;	 /* of 128 */
-	bool metadata;	 /* opens that very metadata address */
+	uint8_t ip[16]; /* IPv4 as v4-mapped */
+	uint8_t prefix; /* of 128 */
+	bool metadata; /* opens that very metadata address */
 	uint16_t port_lo, port_hi;
 };
 
-/* What the kernel must let through to us, since private: may lift it. Writes at most max, returns how many there are. */
+/* What the kernel must let through to us, since private: may lift it. Writes at most max, returns
+ * how many there are. */
 unsigned policy_openings(const struct policy *p, struct policy_opening *ret, unsigned max);
 
 /* ---- upstream ---- */
 
 /* The CA file for that host, or NULL: the system's roots. Borrowed. First match. */
 const char *policy_upstream_ca(const struct policy *p, const struct host *h);
-/* All CA files of the policy: the i-th from 0, NULL after the last. The same file may come twice. */
+/* All CA files of the policy: the i-th from 0, NULL after the last. The same file may come twice.
+ */
 const char *policy_upstream_file(const struct policy *p, unsigned i);
 
 /* The key tables, for the manual's check. */

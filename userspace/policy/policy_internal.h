@@ -59,9 +59,10 @@ struct policy {
 int policy_fill(struct policy *p, struct fault *fault);
 
 /*
- * check.c: a rule that one earlier rule covers fully. With the same action it is told to `warn` (may be NULL); with
- * another it is -EBADMSG with the fault set.
+ * check.c: a rule that one earlier rule covers fully. With the same action it is told to `warn`
+ * (may be NULL); with another it is -EBADMSG with the fault set.
  */
-int policy_shadows(const struct policy *p, struct fault *fault, void (*warn)(void *arg, const char *text), void *arg);
+int policy_shadows(const struct policy *p, struct fault *fault,
+	void (*warn)(void *arg, const char *text), void *arg);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * private.c – refusals by address and the entries that lift them. The class of an address is model/range.h's; an entry
- * lifts it for an address inside its range, at its ports, for a host that it names. A metadata address needs an entry
- * that is that very address and says so. Addresses are compared as they are dialled: a range of IPv4 does not lift the
- * refusal of an IPv6 address that only carries one of its addresses.
+ * private.c – refusals by address and the entries that lift them. The class of an address is
+ * model/range.h's; an entry lifts it for an address inside its range, at its ports, for a host that
+ * it names. A metadata address needs an entry that is that very address and says so. Addresses are
+ * compared as they are dialled: a range of IPv4 does not lift the refusal of an IPv6 address that
+ * only carries one of its addresses.
  */
 #include <string.h>
 
@@ -15,20 +16,23 @@ static bool private_never(enum range_class c)
 	return c == RANGE_LOOPBACK || c == RANGE_MULTICAST || c == RANGE_RESERVED;
 }
 
-static bool private_host(const struct policy *p, const struct policy_private *e, const struct host *h)
+static bool private_host(
+	const struct policy *p, const struct policy_private *e, const struct host *h)
 {
 	if (e->nhosts)
 		return lists_hosts_match(e->hosts, e->nhosts, h);
 	return h->is_ip || policy_names_exactly(p, h);
 }
 
-static bool private_lifts(const struct policy *p, const struct policy_private *e, const struct host *h,
-	const struct addr *a, enum range_class c)
+static bool private_lifts(const struct policy *p, const struct policy_private *e,
+	const struct host *h, const struct addr *a, enum range_class c)
 {
 	if (c == RANGE_METADATA && !e->metadata)
 		return false;
 	return host_net_has(&e->net, e->prefix, a) &&
-	       (e->nports == 0 || a->port == 0 || lists_ports_match(e->ports, e->nports, a->port)) && private_host(p, e, h);
+	       (e->nports == 0 || a->port == 0 ||
+		       lists_ports_match(e->ports, e->nports, a->port)) &&
+	       private_host(p, e, h);
 }
 
 enum category policy_address(const struct policy *p, const struct host *h, const struct addr *a)

@@ -3,9 +3,10 @@
  * leg.c – see leg.h.
  *
  * Receiving: one multishot receive into the ring's shared chunks; each chunk is copied to rx and given back at once, so
- * that no peer can hold the shared chunks. A multishot receive knows no back-pressure: at LIMIT_RX unconsumed bytes it
- * is cancelled, and until that takes effect at most LIMIT_RECV_BURST chunks more can arrive, for which rx has room. It
- * is armed again when half of that is consumed.
+ * that no peer can hold the shared chunks. A multishot receive by itself knows no back-pressure, and cancelling it comes
+ * too late: while it is requeued a cancel does not find it, and it goes on for another 32 chunks (seen on 6.18, as lost
+ * uploads). So each is armed for as many bytes as rx has room for (sqe->optlen, Linux 6.16) and ends by itself; where the
+ * kernel does not know the limit it answers EINVAL, and the worker goes over to single receives.
  *
  * Sending: tx fills while out is in flight; they change places when out is empty. So the engine and the owner always
  * write to memory that the kernel does not hold.
@@ -22,7 +23,7 @@
 #include "tls/engine.h"
 
 enum {
-	LEG_RX_MAX = LIMIT_RX + LIMIT_RECV_BURST * LIMIT_RECV_CHUNK,
+	LEG_RX_MAX = LIMIT_RX + LIMIT_RECV_CHUNK,
 	LEG_READ = 16384,     /* one TLS record's plain text */
 	LEG_TX_SPARE = 2048,  /* record overhead for LIMIT_TX bytes, an alert, close_notify */
 	LEG_TX_MAX = LIMIT_TX + LEG_TX_SPARE,
@@ -58,9 +59,11 @@ static void leg_arm(struct leg *l)
 	sqe->fd = l->fd;
 	sqe->flags = IOSQE_BUFFER_SELECT;
 	sqe->buf_group = 0;
-	sqe->ioprio = IORING_RECV_MULTISHOT;
+	if (!l->worker->single_receives) {
+		sqe->ioprio = IORING_RECV_MULTISHOT;
+		sqe->file_index = (uint32_t)(LIMIT_RX - buf_used(&l->rx)); /* optlen, which liburing 2.3 does not name */
+	}
 	l->receiving = true;
-	l->cancelling = false;
 	l->inflight++;
 }
 
@@ -276,7 +279,7 @@ static void leg_received(struct leg *l, int res, uint32_t flags)
 		struct slice s = slice_of(loop_buffer(l->worker->loop, flags), (size_t)res);
 
 		if (!l->closed && buf_append(&l->rx, s) < 0)
-			l->broken = true; /* beyond the burst that rx has room for, or no memory */
+			l->broken = true; /* no memory */
 		return;
 	}
 	if (res == 0) {
@@ -285,6 +288,8 @@ static void leg_received(struct leg *l, int res, uint32_t flags)
 			tls_engine_eof(l->tls);
 		else
 			l->ended = true;
+	} else if (res == -EINVAL && !l->worker->single_receives) {
+		l->worker->single_receives = true;
 	} else if (res != -ENOBUFS && res != -ECANCELED && res != -EINTR) {
 		l->eof = l->broken = true;
 	}
@@ -302,12 +307,9 @@ void leg_recv_done(void *worker, union ring_ref ref, int res, uint32_t flags)
 	if (!l)
 		return;
 	if (!(flags & IORING_CQE_F_MORE)) {
-		l->receiving = l->cancelling = false;
+		l->receiving = false;
 		l->inflight--;
 		leg_arm(l); /* only if there is room: otherwise leg_consume() does */
-	} else if (buf_used(&l->rx) >= LIMIT_RX && !l->cancelling) {
-		l->cancelling = true;
-		leg_cancel(l, LEG_OP_RECV);
 	}
 	leg_mark(l);
 }

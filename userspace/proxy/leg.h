@@ -32,8 +32,7 @@ struct leg {
 
 	int fd;
 	unsigned inflight; /* operations that the kernel holds */
-	bool receiving;	   /* a multishot receive is armed */
-	bool cancelling;   /* … and was asked to end: there is enough for now */
+	bool receiving;	   /* a receive is armed */
 	bool sending;
 	bool eof;	/* the peer's last byte has been received */
 	bool ended;	/* … and it was a proper end */

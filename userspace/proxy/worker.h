@@ -64,6 +64,7 @@ struct worker {
 	struct leaves *leaves;
 	struct pool pool;
 	struct journal journal;
+	bool single_receives; /* the kernel cannot bound a multishot receive */
 	struct mail end;
 	bool ending;
 	_Atomic int ready; /* 1 once the loop is enabled and hardened, or -errno */

@@ -6,10 +6,12 @@
 
 void base64_encode(struct slice in, uint8_t *to)
 {
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char alphabet[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	for (; in.n; in = slice_skip(in, 3), to += 4) {
-		unsigned bits = (unsigned)in.p[0] << 16 | (in.n > 1 ? (unsigned)in.p[1] << 8 : 0) | (in.n > 2 ? in.p[2] : 0);
+		unsigned bits = (unsigned)in.p[0] << 16 | (in.n > 1 ? (unsigned)in.p[1] << 8 : 0) |
+				(in.n > 2 ? in.p[2] : 0);
 
 		to[0] = (uint8_t)alphabet[bits >> 18];
 		to[1] = (uint8_t)alphabet[bits >> 12 & 63];

@@ -13,8 +13,9 @@
 void base64_encode(struct slice in, uint8_t *to);
 
 /*
- * Reads the standard alphabet; the padding may be missing but not be wrong. Returns how many bytes were written (at most
- * BASE64_DECODED(in.n)), or -EBADMSG: another byte, an impossible length, bits behind the end that are not 0.
+ * Reads the standard alphabet; the padding may be missing but not be wrong. Returns how many bytes
+ * were written (at most BASE64_DECODED(in.n)), or -EBADMSG: another byte, an impossible length,
+ * bits behind the end that are not 0.
  */
 long base64_decode(struct slice in, uint8_t *to);
 

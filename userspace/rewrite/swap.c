@@ -2,13 +2,13 @@
 /*
  * swap.c – placeholder → value in a request head (swap.h).
  *
- * Order: find the one placeholder that stands in a position (swap_position), find every other own placeholder in the
- * head (swap_count: those are misdirected), then judge, and only then write. A value is touched by swap_write() alone,
- * which goes from the locked copy straight to the caller's buffer; base64 is made inside that buffer too, so no third
- * place ever holds it.
+ * Order: find the one placeholder that stands in a position (swap_position), find every other own
+ * placeholder in the head (swap_count: those are misdirected), then judge, and only then write. A
+ * value is touched by swap_write() alone, which goes from the locked copy straight to the caller's
+ * buffer; base64 is made inside that buffer too, so no third place ever holds it.
  *
- * Two Authorization fields leave it open which one the server believes: neither is a position then. Positions are
- * whole: a scheme, spaces, and nothing but the placeholder behind them.
+ * Two Authorization fields leave it open which one the server believes: neither is a position then.
+ * Positions are whole: a scheme, spaces, and nothing but the placeholder behind them.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,9 @@
 #include "rewrite/base64.h"
 #include "rewrite/swap.h"
 
-enum { SWAP_BASIC = 8192 }; /* characters of a Basic credential that is looked into; a longer one is left alone */
+enum {
+	SWAP_BASIC = 8192
+}; /* characters of a Basic credential that is looked into; a longer one is left alone */
 
 /* A field value that may be a position: "scheme SP+ rest". */
 struct swap_credentials {
@@ -34,13 +36,13 @@ struct swap_basic {
 };
 
 struct swap_hit {
-	bool found;	      /* a placeholder in a position, bound or not */
-	const char *name;     /* its credential */
+	bool found; /* a placeholder in a position, bound or not */
+	const char *name; /* its credential */
 	uint16_t field;
 	enum cred_position position;
 	struct swap_credentials parts;
 	struct swap_basic basic; /* CRED_BASIC_PASSWORD */
-	int credential;		 /* index, or negative: not in the set */
+	int credential; /* index, or negative: not in the set */
 	bool bound;
 };
 
@@ -97,8 +99,9 @@ static void swap_position(const struct swap_request *q, struct swap_hit *hit)
 	if (!hit->found)
 		return;
 	hit->credential = credset_find(q->set, slice_str(hit->name));
-	hit->bound = hit->credential >= 0 && credset_binding(q->set, (unsigned)hit->credential, q->host, q->over_tls,
-						     q->msg->method, hit->position);
+	hit->bound =
+		hit->credential >= 0 && credset_binding(q->set, (unsigned)hit->credential, q->host,
+						q->over_tls, q->msg->method, hit->position);
 }
 
 /* ---- misdirected ones ---- */
@@ -117,7 +120,8 @@ static void swap_note(struct swap_plan *plan, const char *name)
 	plan->misdirected[plan->nmisdirected++].count = 1;
 }
 
-/* Notes each own placeholder in the text; a credential that wants such a request refused is remembered. */
+/* Notes each own placeholder in the text; a credential that wants such a request refused is
+ * remembered. */
 static void swap_count(const struct swap_request *q, struct slice text, struct swap_plan *plan)
 {
 	const char *name;
@@ -127,14 +131,16 @@ static void swap_count(const struct swap_request *q, struct slice text, struct s
 		int i = credset_find(q->set, slice_str(name));
 
 		swap_note(plan, name);
-		if (i < 0 || !credset_at(q->set, (unsigned)i)->refuse || plan->result == SWAP_REFUSED)
+		if (i < 0 || !credset_at(q->set, (unsigned)i)->refuse ||
+			plan->result == SWAP_REFUSED)
 			continue;
 		plan->result = SWAP_REFUSED;
 		plan->credential = credset_at(q->set, (unsigned)i)->name;
 	}
 }
 
-static void swap_count_field(const struct swap_request *q, const struct field *f, struct swap_plan *plan)
+static void swap_count_field(
+	const struct swap_request *q, const struct field *f, struct swap_plan *plan)
 {
 	struct swap_credentials parts = swap_split(f->value);
 	struct swap_basic basic;
@@ -149,7 +155,8 @@ static void swap_count_field(const struct swap_request *q, const struct field *f
 	}
 }
 
-static void swap_count_all(const struct swap_request *q, const struct swap_hit *hit, struct swap_plan *plan)
+static void swap_count_all(
+	const struct swap_request *q, const struct swap_hit *hit, struct swap_plan *plan)
 {
 	swap_count(q, q->msg->target, plan);
 	for (unsigned i = 0; i < q->msg->nfields; i++) {
@@ -189,13 +196,15 @@ static int swap_write_basic(const struct swap_hit *hit, struct slice value, stru
 	return 0;
 }
 
-static int swap_write(const struct swap_request *q, const struct swap_hit *hit, struct buf *values, struct swap_plan *plan)
+static int swap_write(const struct swap_request *q, const struct swap_hit *hit, struct buf *values,
+	struct swap_plan *plan)
 {
 	struct slice value = credset_value(q->set, (unsigned)hit->credential);
 	int r = swap_write_scheme(hit, values);
 
 	if (r == 0)
-		r = hit->position == CRED_BEARER ? buf_append(values, value) : swap_write_basic(hit, value, values);
+		r = hit->position == CRED_BEARER ? buf_append(values, value)
+						 : swap_write_basic(hit, value, values);
 	if (r < 0) {
 		buf_done(values);
 		return -ENOMEM;
@@ -235,11 +244,12 @@ int swap_judge(const struct swap_request *q, struct buf *values, struct swap_pla
 	return 0;
 }
 
-struct slice swap_value(const struct swap_plan *plan, const struct swap_request *q, const struct buf *values,
-	unsigned field)
+struct slice swap_value(const struct swap_plan *plan, const struct swap_request *q,
+	const struct buf *values, unsigned field)
 {
 	for (unsigned i = 0; i < plan->nreplaced; i++)
 		if (plan->replaced[i].field == field)
-			return slice_first(slice_skip(buf_slice(values), plan->replaced[i].offset), plan->replaced[i].n);
+			return slice_first(slice_skip(buf_slice(values), plan->replaced[i].offset),
+				plan->replaced[i].n);
 	return q->msg->fields[field].value;
 }
