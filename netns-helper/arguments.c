@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * arguments.c – see arguments.h. A row is an option: its name, what it is, where it goes, to which commands it belongs
- * and which of them want it. `--name value` and `--name=value` are the same.
+ * arguments.c – see arguments.h. A row is an option: its name, what it is, where it goes, to which
+ * commands it belongs and which of them want it. `--name value` and `--name=value` are the same.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -20,16 +20,21 @@ struct arguments_row {
 	enum arguments_kind kind;
 	size_t offset;
 	unsigned int commands; /* that take it */
-	unsigned int wanted;   /* that do not go without */
+	unsigned int wanted; /* that do not go without */
 	const char *value, *help;
 	const char *const *allowed; /* NULL or the values that there are, NULL-terminated */
-	const char *const *later;   /* … and those that a later version will have */
+	const char *const *later; /* … and those that a later version will have */
 };
 
-static const char *const arguments_modes[] = {"sealed", NULL}, *const arguments_modes_later[] = {"uplink", NULL};
-static const char *const arguments_lanes[] = {"auto", "bpf", NULL}, *const arguments_lanes_later[] = {"nft", NULL};
+static const char *const arguments_modes[] = {"sealed", NULL}, *const arguments_modes_later[] = {
+								       "uplink", NULL};
+static const char *const arguments_lanes[] = {"auto", "bpf", NULL}, *const arguments_lanes_later[] =
+									    {"nft", NULL};
 
-enum { ARGUMENTS_ALL = ARGUMENTS_SERVE | ARGUMENTS_ATTACH | ARGUMENTS_DETACH | ARGUMENTS_LIST_ALL | ARGUMENTS_ENTER };
+enum {
+	ARGUMENTS_ALL = ARGUMENTS_SERVE | ARGUMENTS_ATTACH | ARGUMENTS_DETACH | ARGUMENTS_LIST_ALL |
+			ARGUMENTS_ENTER
+};
 
 #define AT(member) offsetof(struct arguments, member)
 /* clang-format off */
@@ -108,19 +113,22 @@ static const struct arguments_row *arguments_find(const char *word)
 	size_t n = strcspn(word, "=");
 
 	for (size_t i = 0; i < ARRAY_SIZE(arguments_rows); i++)
-		if (strlen(arguments_rows[i].name) == n && strncmp(word, arguments_rows[i].name, n) == 0)
+		if (strlen(arguments_rows[i].name) == n &&
+			strncmp(word, arguments_rows[i].name, n) == 0)
 			return &arguments_rows[i];
 	return NULL;
 }
 
-/* Takes the option at argv[*i] and moves on. Options are noted in `given`, for the command to judge. */
+/* Takes the option at argv[*i] and moves on. Options are noted in `given`, for the command to
+ * judge. */
 static int arguments_option(char **argv, int *i, struct arguments *a, uint32_t *given)
 {
 	const struct arguments_row *row = arguments_find(argv[*i]);
 	const char *value = strchr(argv[*i], '=');
 
 	if (!row)
-		return arguments_wrong(argv[*i], "there is no such option; see sallyport-netns help");
+		return arguments_wrong(
+			argv[*i], "there is no such option; see sallyport-netns help");
 	*given |= 1U << (row - arguments_rows);
 	if (row->kind == ARGUMENTS_FLAG) {
 		if (value)
@@ -168,13 +176,15 @@ int arguments_parse(int argc, char **argv, struct arguments *ret)
 			if (r < 0)
 				return r;
 		} else if (command < ARRAY_SIZE(arguments_commands)) {
-			return arguments_wrong(argv[i], "is not an option; a command to run comes after --");
+			return arguments_wrong(
+				argv[i], "is not an option; a command to run comes after --");
 		} else {
 			for (command = 0; command < ARRAY_SIZE(arguments_commands); command++)
 				if (strcmp(arguments_commands[command].name, argv[i]) == 0)
 					break;
 			if (command == ARRAY_SIZE(arguments_commands))
-				return arguments_wrong(argv[i], "there is no such command; see sallyport-netns help");
+				return arguments_wrong(argv[i],
+					"there is no such command; see sallyport-netns help");
 			i++;
 		}
 	}
@@ -188,14 +198,17 @@ int arguments_parse(int argc, char **argv, struct arguments *ret)
 
 void arguments_help(void)
 {
-	(void)printf("sallyport-netns [--state DIR] COMMAND [OPTION...]\n"); /* a closed pipe is the reader's wish */
+	(void)printf("sallyport-netns [--state DIR] COMMAND [OPTION...]\n"); /* a closed pipe is the
+										reader's wish */
 	for (size_t c = 0; c < ARRAY_SIZE(arguments_commands); c++) {
-		(void)printf("\n  %-8s %s\n", arguments_commands[c].name, arguments_commands[c].help);
+		(void)printf(
+			"\n  %-8s %s\n", arguments_commands[c].name, arguments_commands[c].help);
 		for (size_t i = 0; i < ARRAY_SIZE(arguments_rows); i++) {
 			const struct arguments_row *row = &arguments_rows[i];
 
 			if (row->commands & arguments_commands[c].command)
-				(void)printf("    %-15s %-12s %s\n", row->name, row->value ? row->value : "", row->help);
+				(void)printf("    %-15s %-12s %s\n", row->name,
+					row->value ? row->value : "", row->help);
 		}
 		if (arguments_commands[c].rest)
 			(void)printf("    -- CMD...\n");

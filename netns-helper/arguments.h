@@ -34,8 +34,8 @@ enum arguments_command {
 };
 
 /*
- * Reads [--state DIR] COMMAND [OPTION…] [-- WORD…]. The command, or -EINVAL after having said on standard error which
- * option was wrong and why.
+ * Reads [--state DIR] COMMAND [OPTION…] [-- WORD…]. The command, or -EINVAL after having said on
+ * standard error which option was wrong and why.
  */
 int arguments_parse(int argc, char **argv, struct arguments *ret);
 

@@ -3,15 +3,14 @@
  * attach.c – one sandbox in the kernel.
  *
  * Order, each step such that until the last one nothing gets through:
- *   verify        netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the daemon inside)
- *   inside        no link but lo; lo up, own addresses, AnyIP; listeners and DNS sockets
- *   steer         sk_lookup on the netns, inactive: drops
- *   programs      the cgroup programs, the sandbox's map entries, inactive: refuses with ENETUNREACH
- *   (offer to the daemon; it answers that the policy is active)
- *   openings      the ranges that the policy lifts
- *   nft           the table
+ *   verify        netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the
+ * daemon inside) inside        no link but lo; lo up, own addresses, AnyIP; listeners and DNS
+ * sockets steer         sk_lookup on the netns, inactive: drops programs      the cgroup programs,
+ * the sandbox's map entries, inactive: refuses with ENETUNREACH (offer to the daemon; it answers
+ * that the policy is active) openings      the ranges that the policy lifts nft           the table
  *   activate      programs, then steer
- * A failure anywhere undoes what was done, in reverse. Uniqueness among sandboxes is the caller's question.
+ * A failure anywhere undoes what was done, in reverse. Uniqueness among sandboxes is the caller's
+ * question.
  *
  * Not here: who asked, the daemon, ending processes. #syscalls: fcntl close, and those of the parts
  */
@@ -70,7 +69,8 @@ static int attach_verify(struct attachment *a, const struct attach_spec *spec, s
 	r = cgroup_verify(a->cgroup_fd, fault, &a->cgroup);
 	if (r < 0)
 		return r;
-	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 && cgroup_inside(&daemon, &a->cgroup))
+	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 &&
+		cgroup_inside(&daemon, &a->cgroup))
 		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
 	return 0;
 }
@@ -126,7 +126,8 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 	return steer_program_attach(spec->steer, &steer, fault, &a->steer);
 }
 
-static int attach_programs(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
+static int attach_programs(
+	struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct programs_spec programs = {
 		.id = a->id,
@@ -152,16 +153,21 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 		return fault_set(fault, -EMFILE, "out of descriptors");
 	a->policy_fd = document_copy("sallyport-policy", spec->policy_fd);
 	if (a->policy_fd < 0)
-		return fault_set(fault, a->policy_fd, "--policy: cannot be copied: %s", strerror(-a->policy_fd));
+		return fault_set(fault, a->policy_fd, "--policy: cannot be copied: %s",
+			strerror(-a->policy_fd));
 	r = attach_verify(a, spec, fault);
 	if (r < 0)
 		return r;
 	r = netns_within(a->netns_fd, attach_enter, &in);
 	if (r < 0)
 		return fault_set(fault, r, "cannot enter the network namespace: %s", strerror(-r));
+	if (spec->request->strict && !a->routes.v6)
+		return fault_set(
+			fault, -EAFNOSUPPORT, "--strict: the network namespace has no IPv6");
 	r = netns_cookie(a->listeners.udp4, &a->cookie);
 	if (r < 0)
-		return fault_set(fault, r, "the network namespace has no cookie (Linux 5.14): %s", strerror(-r));
+		return fault_set(fault, r, "the network namespace has no cookie (Linux 5.14): %s",
+			strerror(-r));
 	r = attach_steer(a, spec, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot attach the sk_lookup program: %s", strerror(-r));
@@ -181,7 +187,8 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	memcpy(a->id, spec->request->id, sizeof(a->id));
 	memcpy(a->search, spec->request->search, sizeof(a->search));
 	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
-	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 || inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
+	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
+		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
 		r = fault_set(fault, -EINVAL, "the own addresses do not parse");
 	else
 		r = attach_steps(a, spec, fault);
@@ -200,8 +207,8 @@ static int attach_load_table(void *arg)
 	return nft_load(arg);
 }
 
-int attach_finish(struct attachment *a, const uint8_t digest[32], const struct capture_opening *openings,
-	size_t nopenings, struct fault *fault)
+int attach_finish(struct attachment *a, const uint8_t digest[32],
+	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
 {
 	struct nft_spec table = {.openings = openings, .nopenings = nopenings};
 	int r;
@@ -213,7 +220,8 @@ int attach_finish(struct attachment *a, const uint8_t digest[32], const struct c
 		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
 	r = netns_within(a->netns_fd, attach_load_table, &table);
 	if (r < 0)
-		return fault_set(fault, r, "cannot load the nft table (CONFIG_NF_TABLES_INET, CONFIG_NFT_REJECT): %s",
+		return fault_set(fault, r,
+			"cannot load the nft table (CONFIG_NF_TABLES_INET, CONFIG_NFT_REJECT): %s",
 			strerror(-r));
 	a->nft = true;
 	r = programs_activate(a->programs, fault);
@@ -221,7 +229,8 @@ int attach_finish(struct attachment *a, const uint8_t digest[32], const struct c
 		return fault_set(fault, r, "cannot activate the cgroup programs: %s", strerror(-r));
 	r = steer_program_activate(a->steer, fault);
 	if (r < 0)
-		return fault_set(fault, r, "cannot activate the sk_lookup program: %s", strerror(-r));
+		return fault_set(
+			fault, r, "cannot activate the sk_lookup program: %s", strerror(-r));
 	return 0;
 }
 
@@ -233,7 +242,8 @@ void attach_undo(struct attachment *a)
 	a->steer = NULL;
 	if (a->inside) {
 		listeners_close(&a->listeners);
-		(void)netns_within(a->netns_fd, attach_leave, a); /* a namespace that cannot be entered is gone */
+		(void)netns_within(a->netns_fd, attach_leave,
+			a); /* a namespace that cannot be entered is gone */
 		a->inside = false;
 	}
 	cleanup_close(&a->netns_fd);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * attach.h – what the kernel holds for one sandbox: made in steps, undone in reverse. No messages, no waiting.
- * Life: attach_begin → (the daemon says that the policy is active) attach_finish → attach_undo → attach_free.
+ * attach.h – what the kernel holds for one sandbox: made in steps, undone in reverse. No messages,
+ * no waiting. Life: attach_begin → (the daemon says that the policy is active) attach_finish →
+ * attach_undo → attach_free.
  */
 #ifndef SALLYPORT_ATTACH_H
 #define SALLYPORT_ATTACH_H
@@ -34,21 +35,21 @@ struct attachment {
 	uint8_t own4[4], own6[16];
 	struct routes routes;
 	struct listeners listeners;
-	int netns_fd;  /* owned; -1 after attach_undo() */
+	int netns_fd; /* owned; -1 after attach_undo() */
 	int cgroup_fd; /* owned until attach_free() */
 	int policy_fd; /* owned, sealed; -1 after attach_undo() */
 	struct programs_sandbox *programs;
 	struct steer_netns *steer;
 	bool inside; /* routes and listeners are in place */
-	bool nft;    /* the table is loaded */
+	bool nft; /* the table is loaded */
 };
 
 struct attach_spec {
 	const struct proto_attach *request;
-	int netns_fd;  /* this and the next are copied, the caller's to close */
+	int netns_fd; /* this and the next are copied, the caller's to close */
 	int cgroup_fd;
 	int policy_fd; /* copied by content */
-	pid_t daemon;  /* must not be in the cgroup */
+	pid_t daemon; /* must not be in the cgroup */
 	struct programs *programs;
 	struct steer_program *steer;
 };
@@ -57,17 +58,17 @@ struct attach_spec {
 bool attach_id_valid(const char id[PROTO_ID]);
 
 /*
- * Verifies and makes everything that precedes the offer: nothing gets through yet. 0, or -errno with the reason in
- * *fault and nothing left behind.
+ * Verifies and makes everything that precedes the offer: nothing gets through yet. 0, or -errno
+ * with the reason in *fault and nothing left behind.
  */
 int attach_begin(const struct attach_spec *spec, struct fault *fault, struct attachment **ret);
 
 /*
- * The policy is active: openings, nft table, then the programs begin to let through. 0, or -errno with the reason; the
- * caller undoes.
+ * The policy is active: openings, nft table, then the programs begin to let through. 0, or -errno
+ * with the reason; the caller undoes.
  */
-int attach_finish(struct attachment *a, const uint8_t digest[32], const struct capture_opening *openings,
-	size_t nopenings, struct fault *fault);
+int attach_finish(struct attachment *a, const uint8_t digest[32],
+	const struct capture_opening *openings, size_t nopenings, struct fault *fault);
 
 /* Takes everything out of the kernel, in reverse. May be called at any stage, and twice. */
 void attach_undo(struct attachment *a);

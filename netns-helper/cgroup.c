@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cgroup.c – see cgroup.h. A path is used only to remove the directory and to compare; everything else goes through
- * the descriptor. #syscalls: openat readlinkat fstatfs fstat read write kill unlinkat
+ * cgroup.c – see cgroup.h. A path is used only to remove the directory and to compare; everything
+ * else goes through the descriptor. #syscalls: openat readlinkat fstatfs fstat read write kill
+ * unlinkat
  */
 #include <errno.h>
 #include <dirent.h>
@@ -20,7 +21,8 @@
 
 enum { CGROUP_DEPTH = 16 }; /* directories below a sandbox's own that are cleared away */
 
-/* /proc/self/mountinfo: "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAG…] - TYPE SOURCE SUPER", proc(5). */
+/* /proc/self/mountinfo: "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAG…] - TYPE SOURCE SUPER",
+ * proc(5). */
 int cgroup_mount(char *ret)
 {
 	char line[2 * PATH_MAX + 512];
@@ -101,7 +103,7 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 		return fault_set(fault, -errno, "--cgroup: has no path");
 	full[n] = '\0';
 	skip = strlen(mount);
-	if (strncmp(full, mount, skip) != 0)
+	if (strncmp(full, mount, skip) != 0 || (full[skip] != '/' && full[skip] != '\0'))
 		return fault_set(fault, -EINVAL, "--cgroup: lies outside %s", mount);
 	if (strcmp(full + skip, "") == 0 || strcmp(full + skip, "/") == 0)
 		return fault_set(fault, -EINVAL, "--cgroup: is the root of the cgroup v2 tree");
@@ -158,7 +160,8 @@ bool cgroup_populated(int fd)
 	return strstr(text, "populated 1") != NULL;
 }
 
-/* A sandbox that may write its cgroup may have made others below: an empty cgroup holds only control files. */
+/* A sandbox that may write its cgroup may have made others below: an empty cgroup holds only
+ * control files. */
 static int cgroup_remove_below(int fd, int depth)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cgroup.h – a sandbox's cgroup (v2): checked, its processes ended, removed; and whether a process is inside.
+ * cgroup.h – a sandbox's cgroup (v2): checked, its processes ended, removed; and whether a process
+ * is inside.
  *
- * A machine may mount the v2 tree anywhere (hybrid ones at /sys/fs/cgroup/unified): it is looked up, never assumed.
- * Paths here are relative to that mount, as in the "0::" line of /proc/PID/cgroup, without a trailing slash.
+ * A machine may mount the v2 tree anywhere (hybrid ones at /sys/fs/cgroup/unified): it is looked
+ * up, never assumed. Paths here are relative to that mount, as in the "0::" line of
+ * /proc/PID/cgroup, without a trailing slash.
  */
 #ifndef SALLYPORT_CGROUP_H
 #define SALLYPORT_CGROUP_H
@@ -18,12 +20,13 @@ struct cgroup_path {
 	char text[PATH_MAX]; /* "/sallyport.1.web" */
 };
 
-/* Where the v2 tree is mounted, into ret (PATH_MAX bytes). 0, -ENOENT when it is not mounted, -errno. */
+/* Where the v2 tree is mounted, into ret (PATH_MAX bytes). 0, -ENOENT when it is not mounted,
+ * -errno. */
 int cgroup_mount(char *ret);
 
 /*
- * 0 when the descriptor is a directory of the v2 tree, not its root, and none that holds the calling process; ret says
- * where. -EINVAL, -errno.
+ * 0 when the descriptor is a directory of the v2 tree, not its root, and none that holds the
+ * calling process; ret says where. -EINVAL, -errno.
  */
 int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret);
 
@@ -33,15 +36,16 @@ int cgroup_of(pid_t pid, struct cgroup_path *ret);
 /* Whether `path` is `outer` or lies below it. */
 bool cgroup_inside(const struct cgroup_path *path, const struct cgroup_path *outer);
 
-/* Sends SIGKILL to every process in it and below (cgroup.kill; where that is missing, one by one). 0 or -errno. */
+/* Sends SIGKILL to every process in it and below (cgroup.kill; where that is missing, one by one).
+ * 0 or -errno. */
 int cgroup_kill(int fd);
 
 /* Whether a process is in it or below; false as well when that cannot be read. */
 bool cgroup_populated(int fd);
 
 /*
- * Removes the directory and the empty ones that the sandbox made below it, if the path still leads to what fd is. 0
- * (also when it is gone already), -EBUSY while a process is inside, -errno.
+ * Removes the directory and the empty ones that the sandbox made below it, if the path still leads
+ * to what fd is. 0 (also when it is gone already), -EBUSY while a process is inside, -errno.
  */
 int cgroup_remove(int fd, const struct cgroup_path *path);
 

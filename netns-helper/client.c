@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * client.c – see client.h. Exit statuses: 0 done, 1 refused or failed, 2 no helper answers. Requests are those of
- * proto.h; `client_` here mirrors `answer_` in serve.c.
+ * client.c – see client.h. Exit statuses: 0 done, 1 refused or failed, 2 no helper answers.
+ * Requests are those of proto.h; `client_` here mirrors `answer_` in serve.c.
  *
- * `attach --hold` prints one line, "active DIGEST", when the sandbox is active, and then stays: the connection is what
- * the sandbox lives by. It ends with its parent.
+ * `attach --hold` prints one line, "active DIGEST", when the sandbox is active, and then stays: the
+ * connection is what the sandbox lives by. It ends with its parent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,8 @@
 
 enum { CLIENT_OK = 0, CLIENT_FAILED = 1, CLIENT_NO_HELPER = 2 };
 
-static const char client_policy[] = "version: 1\nname: default\ndefault: allow\ndefault_tls: terminate\n";
+static const char client_policy[] =
+	"version: 1\nname: default\ndefault: allow\ndefault_tls: terminate\n";
 
 static int client_connect(const struct arguments *a, int *ret)
 {
@@ -43,17 +44,30 @@ static int client_connect(const struct arguments *a, int *ret)
 		return CLIENT_FAILED;
 	}
 	if (fd < 0) {
-		log_error("no helper serves in %s (%s): start it with `sallyport-netns --state %s serve`", a->state,
-			strerror(-fd), a->state);
+		log_error("no helper serves in %s (%s): start it with `sallyport-netns --state %s "
+			  "serve`",
+			a->state, strerror(-fd), a->state);
 		return CLIENT_NO_HELPER;
 	}
 	*ret = fd;
 	return CLIENT_OK;
 }
 
-/* One request, one answer of n bytes that begins with a proto_reply; refusals come as a bare one and are reported. */
-static int client_ask(int sock, const void *request, size_t size, const int *fds, size_t nfds, struct proto_reply *reply,
-	size_t n, int *got, size_t *ngot)
+/* The daemon knows a policy by its text alone, and calls it "policy"; here it has a path. */
+static void client_refused(const struct arguments *a, const char *text)
+{
+	static const char unnamed[] = "policy:";
+
+	if (a->policy && strncmp(text, unnamed, sizeof(unnamed) - 1) == 0)
+		log_error("%s:%s", a->policy, text + sizeof(unnamed) - 1);
+	else
+		log_error("%s", text);
+}
+
+/* One request, one answer of n bytes that begins with a proto_reply; refusals come as a bare one
+ * and are reported. */
+static int client_ask(const struct arguments *a, int sock, const void *request, size_t size,
+	const int *fds, size_t nfds, struct proto_reply *reply, size_t n, int *got, size_t *ngot)
 {
 	size_t none = 0;
 	long r = fdpass_send(sock, request, size, fds, nfds);
@@ -74,7 +88,7 @@ static int client_ask(int sock, const void *request, size_t size, const int *fds
 	}
 	reply->text[sizeof(reply->text) - 1] = '\0';
 	if (reply->error) {
-		log_error("%s", reply->text);
+		client_refused(a, reply->text);
 		return CLIENT_FAILED;
 	}
 	return (size_t)r == n ? CLIENT_OK : CLIENT_NO_HELPER;
@@ -163,8 +177,8 @@ int client_attach(const struct arguments *a)
 	if (status == CLIENT_OK)
 		status = client_attach_open(a, fds);
 	if (status == CLIENT_OK)
-		status = client_ask(sock, &request, sizeof(request), fds, ARRAY_SIZE(fds), &reply, sizeof(reply), NULL,
-			NULL);
+		status = client_ask(a, sock, &request, sizeof(request), fds, ARRAY_SIZE(fds),
+			&reply, sizeof(reply), NULL, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		cleanup_close(&fds[i]);
 	if (status != CLIENT_OK)
@@ -184,7 +198,8 @@ int client_detach(const struct arguments *a)
 	if (status == CLIENT_OK)
 		status = client_connect(a, &sock);
 	if (status == CLIENT_OK)
-		status = client_ask(sock, &request, sizeof(request), NULL, 0, &reply, sizeof(reply), NULL, NULL);
+		status = client_ask(a, sock, &request, sizeof(request), NULL, 0, &reply,
+			sizeof(reply), NULL, NULL);
 	return status;
 }
 
@@ -197,12 +212,14 @@ int client_list(const struct arguments *a)
 	int status = client_connect(a, &sock);
 
 	while (status == CLIENT_OK) {
-		status = client_ask(sock, &request, sizeof(request), NULL, 0, &reply, sizeof(reply), NULL, NULL);
+		status = client_ask(a, sock, &request, sizeof(request), NULL, 0, &reply,
+			sizeof(reply), NULL, NULL);
 		if (status != CLIENT_OK || !reply.text[0])
 			break;
 		if (!a->daemon)
 			(void)printf("%s\n", reply.text); /* a closed pipe is the reader's wish */
-		(void)snprintf(request.id, sizeof(request.id), "%.*s", (int)strcspn(reply.text, " "), reply.text);
+		(void)snprintf(request.id, sizeof(request.id), "%.*s",
+			(int)strcspn(reply.text, " "), reply.text);
 	}
 	if (status == CLIENT_OK && a->daemon && !reply.pid) {
 		log_error("%s", sandboxes_no_daemon);
@@ -233,7 +250,8 @@ int client_enter(const struct arguments *a)
 	if (status == CLIENT_OK)
 		status = client_connect(a, &sock);
 	if (status == CLIENT_OK)
-		status = client_ask(sock, &request, sizeof(request), NULL, 0, &entered.reply, sizeof(entered), fds, &nfds);
+		status = client_ask(a, sock, &request, sizeof(request), NULL, 0, &entered.reply,
+			sizeof(entered), fds, &nfds);
 	if (status != CLIENT_OK || nfds != ARRAY_SIZE(fds))
 		return ENTER_FAILED;
 	if (!realpath(a->state, state)) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * daemon_link.c – see daemon_link.h. The daemon is the exposed half and is believed nothing that was not its turn to
- * say: a message of another size, an opcode that is no row of the table, a descriptor, an answer that nobody asked for
- * end the connection. The sandboxes stay; the next daemon is offered all of them.
+ * daemon_link.c – see daemon_link.h. The daemon is the exposed half and is believed nothing that
+ * was not its turn to say: a message of another size, an opcode that is no row of the table, a
+ * descriptor, an answer that nobody asked for end the connection. The sandboxes stay; the next
+ * daemon is offered all of them.
  *
- * What is granted to it: to say that a policy is active, and which ranges that policy lifts from the address refusal.
- * See serve.c for why that is tolerable.
+ * What is granted to it: to say that a policy is active, and which ranges that policy lifts from
+ * the address refusal. See serve.c for why that is tolerable.
  *
  * #syscalls: accept4 getsockopt recvmsg sendmsg poll pidfd_open pidfd_send_signal close
  */
@@ -104,17 +105,20 @@ static void daemon_link_ready(struct loop_source *source, uint32_t events)
 		log_warn("the daemon is gone; %zu sandboxes stay and their connections wait",
 			link->sandboxes->count);
 	else
-		(void)log_errno(r, "the daemon's message was not acceptable; its connection is closed");
+		(void)log_errno(
+			r, "the daemon's message was not acceptable; its connection is closed");
 	daemon_link_drop(link);
 }
 
-static int daemon_link_send(struct daemon_link *link, const void *bytes, size_t n, const int *fds, size_t nfds)
+static int daemon_link_send(
+	struct daemon_link *link, const void *bytes, size_t n, const int *fds, size_t nfds)
 {
 	int r = fdpass_send(link->peer.fd, bytes, n, fds, nfds);
 
 	if (r == -EAGAIN && !link->blocked) {
 		link->blocked = true;
-		(void)loop_change(link->loop, &link->peer, EPOLLIN | EPOLLOUT); /* fd and source are sound */
+		(void)loop_change(
+			link->loop, &link->peer, EPOLLIN | EPOLLOUT); /* fd and source are sound */
 	}
 	return r;
 }
@@ -205,7 +209,8 @@ static void daemon_link_drop_dead(struct daemon_link *link)
 {
 	struct pollfd dead = {.fd = link->peer.fd, .events = POLLRDHUP};
 
-	if (link->peer.fd >= 0 && poll(&dead, 1, 0) > 0 && (dead.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+	if (link->peer.fd >= 0 && poll(&dead, 1, 0) > 0 &&
+		(dead.revents & (POLLRDHUP | POLLHUP | POLLERR)))
 		daemon_link_drop(link);
 }
 
@@ -267,8 +272,8 @@ static void daemon_link_accept(struct loop_source *source, uint32_t events)
 	log_info("the daemon is connected, pid %d", (int)peer.pid);
 }
 
-int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandboxes *sandboxes, int listener,
-	int events_fd, uid_t uid)
+int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandboxes *sandboxes,
+	int listener, int events_fd, uid_t uid)
 {
 	*link = (struct daemon_link){
 		.loop = loop,

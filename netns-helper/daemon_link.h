@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * daemon_link.h – link.sock: the one daemon that serves the sandboxes, which may come, die and come back.
- * Life: listen → (accepts by itself) → pump after every change of the sandboxes → done.
+ * daemon_link.h – link.sock: the one daemon that serves the sandboxes, which may come, die and come
+ * back. Life: listen → (accepts by itself) → pump after every change of the sandboxes → done.
  */
 #ifndef SALLYPORT_DAEMON_LINK_H
 #define SALLYPORT_DAEMON_LINK_H
@@ -14,24 +14,25 @@
 struct sandboxes;
 
 struct daemon_link {
-	struct loop *loop;	     /* borrowed, as the next */
+	struct loop *loop; /* borrowed, as the next */
 	struct sandboxes *sandboxes;
 	struct loop_source listener; /* its descriptor is owned, as those below */
-	struct loop_source peer;     /* fd -1 = no daemon */
-	int pidfd;		     /* of the daemon; -1 = none, or the kernel gave none */
-	int events_fd;		     /* borrowed: the refusal ring buffer */
-	uid_t uid;		     /* the daemon's; root may connect as well */
-	bool blocked;		     /* something is due and the socket is full */
+	struct loop_source peer; /* fd -1 = no daemon */
+	int pidfd; /* of the daemon; -1 = none, or the kernel gave none */
+	int events_fd; /* borrowed: the refusal ring buffer */
+	uid_t uid; /* the daemon's; root may connect as well */
+	bool blocked; /* something is due and the socket is full */
 };
 
 /* Takes over the listening socket. 0 or -errno. */
-int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandboxes *sandboxes, int listener,
-	int events_fd, uid_t uid);
+int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandboxes *sandboxes,
+	int listener, int events_fd, uid_t uid);
 
 /* Sends what is due, as far as the socket takes it. */
 void daemon_link_pump(struct daemon_link *link);
 
-/* Closes both sockets. With `end` the daemon is asked to terminate, and is killed when it does not within 3 s. */
+/* Closes both sockets. With `end` the daemon is asked to terminate, and is killed when it does not
+ * within 3 s. */
 void daemon_link_done(struct daemon_link *link, bool end);
 
 #endif

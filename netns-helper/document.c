@@ -34,7 +34,8 @@ int document_new(const char *name, const void *bytes, size_t n)
 	return TAKE_FD(fd);
 }
 
-/* Reads to the end, by position when the descriptor is somebody else's, whose offset is not ours to move. */
+/* Reads to the end, by position when the descriptor is somebody else's, whose offset is not ours to
+ * move. */
 static int document_take(const char *name, int fd, bool by_position)
 {
 	_cleanup_free_ char *bytes = malloc(LIMIT_DOCUMENT + 1);

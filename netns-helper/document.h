@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* document.h – a text that travels between processes: a sealed copy in memory that nobody can change any more. */
+/* document.h – a text that travels between processes: a sealed copy in memory that nobody can
+ * change any more. */
 #ifndef SALLYPORT_DOCUMENT_H
 #define SALLYPORT_DOCUMENT_H
 
@@ -9,12 +10,14 @@
 int document_new(const char *name, const void *bytes, size_t n);
 
 /*
- * A sealed copy of a regular file from its first byte on, at most LIMIT_DOCUMENT bytes. A descriptor, -EINVAL for
- * anything that is no regular file (it could block), -EMSGSIZE when too long, -errno.
+ * A sealed copy of a regular file from its first byte on, at most LIMIT_DOCUMENT bytes. A
+ * descriptor, -EINVAL for anything that is no regular file (it could block), -EMSGSIZE when too
+ * long, -errno.
  */
 int document_copy(const char *name, int fd);
 
-/* The same of whatever the path leads to, read to its end, so that a pipe may be named. May block. */
+/* The same of whatever the path leads to, read to its end, so that a pipe may be named. May block.
+ */
 int document_read(const char *name, const char *path);
 
 #endif

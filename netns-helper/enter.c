@@ -2,17 +2,19 @@
 /*
  * enter.c – three processes: the waiter outside, an init, the command.
  *
- *   waiter   stays outside; passes signals on, waits, returns the status. It does not matter to the sandbox: when it
- *            dies, so does the init, by PDEATHSIG, and with the init all of its pid namespace.
- *   init     pid 1 of a new pid namespace. Goes inside in this order, each step needing what a later one takes away:
- *            cgroup → netns → mounts → descriptors → user, capabilities → PDEATHSIG anew, since a change of uid clears
- *            it → seccomp. Then starts the command, reaps orphans, passes signals on, ends with the command's status.
- *   command  a clean environment and what --env adds, in the caller's directory if it may.
+ *   waiter   stays outside; passes signals on, waits, returns the status. It does not matter to the
+ * sandbox: when it dies, so does the init, by PDEATHSIG, and with the init all of its pid
+ * namespace. init     pid 1 of a new pid namespace. Goes inside in this order, each step needing
+ * what a later one takes away: cgroup → netns → mounts → descriptors → user, capabilities →
+ * PDEATHSIG anew, since a change of uid clears it → seccomp. Then starts the command, reaps
+ * orphans, passes signals on, ends with the command's status. command  a clean environment and what
+ * --env adds, in the caller's directory if it may.
  *
- * A terminal's signals reach all three by their process group: the two ignore those and pass on only what a process
- * sent (si_code), so that Ctrl-C is the command's to judge.
+ * A terminal's signals reach all three by their process group: the two ignore those and pass on
+ * only what a process sent (si_code), so that Ctrl-C is the command's to judge.
  *
- * #syscalls: unshare setns fork execvp waitid sigtimedwait kill prctl close_range pipe2 openat write chdir
+ * #syscalls: unshare setns fork execvp waitid sigtimedwait kill prctl close_range pipe2 openat
+ * write chdir
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,14 +40,16 @@
 
 extern char **environ;
 
-/* Passed from the caller's environment: how to talk to the terminal, in which language. Nothing that holds a secret. */
-static const char *const enter_kept[] = {"TERM", "COLORTERM", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES",
-	"LC_TIME", "LC_NUMERIC", "LC_COLLATE", "TZ", "COLUMNS", "LINES"};
+/* Passed from the caller's environment: how to talk to the terminal, in which language. Nothing
+ * that holds a secret. */
+static const char *const enter_kept[] = {"TERM", "COLORTERM", "LANG", "LANGUAGE", "LC_ALL",
+	"LC_CTYPE", "LC_MESSAGES", "LC_TIME", "LC_NUMERIC", "LC_COLLATE", "TZ", "COLUMNS", "LINES"};
 
 static const char enter_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /* Passed on from the waiter to the init to the command. */
-static const int enter_signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
+static const int enter_signals[] = {
+	SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
 
 static void enter_signal_set(sigset_t *ret)
 {
@@ -75,7 +79,8 @@ static bool enter_reap(pid_t child, int *ret)
 	}
 }
 
-/* Waits for the child with the signals blocked, passing on those that processes sent. Its status. */
+/* Waits for the child with the signals blocked, passing on those that processes sent. Its status.
+ */
 static int enter_wait(pid_t child)
 {
 	sigset_t set;
@@ -117,8 +122,8 @@ static int enter_environment(const struct enter_spec *spec, const struct passwd 
 	static char *none[] = {NULL};
 	const struct {
 		const char *name, *value;
-	} set[] = {{"PATH", enter_path}, {"HOME", user->pw_dir}, {"USER", user->pw_name}, {"LOGNAME", user->pw_name},
-		{"SHELL", user->pw_shell}};
+	} set[] = {{"PATH", enter_path}, {"HOME", user->pw_dir}, {"USER", user->pw_name},
+		{"LOGNAME", user->pw_name}, {"SHELL", user->pw_shell}};
 	int r = 0;
 
 	environ = none; /* setenv() from here on makes a new one */
@@ -204,7 +209,8 @@ static void enter_execute(char **command)
 	_exit(r == -ENOENT ? ENTER_ABSENT : ENTER_CANNOT);
 }
 
-static void enter_init(const struct enter_spec *spec, const struct passwd *user, int alive) __attribute__((noreturn));
+static void enter_init(const struct enter_spec *spec, const struct passwd *user, int alive)
+	__attribute__((noreturn));
 static void enter_init(const struct enter_spec *spec, const struct passwd *user, int alive)
 {
 	struct pollfd waiter = {.fd = alive, .events = 0};
@@ -224,6 +230,23 @@ static void enter_init(const struct enter_spec *spec, const struct passwd *user,
 	_exit(enter_wait(child));
 }
 
+/* The first process of a new pid namespace; later children are of the own one again. As fork(2), or
+ * -errno. */
+static pid_t enter_fork(void)
+{
+	_cleanup_close_ int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	pid_t init;
+
+	if (own < 0 || unshare(CLONE_NEWPID) < 0)
+		return -errno;
+	init = fork();
+	if (init < 0)
+		return -errno;
+	if (init > 0 && setns(own, CLONE_NEWPID) < 0)
+		return -errno;
+	return init;
+}
+
 int enter(const struct enter_spec *spec)
 {
 	_cleanup_close_ int alive = -1;
@@ -235,14 +258,14 @@ int enter(const struct enter_spec *spec)
 	if (enter_user(spec->user, &user) < 0)
 		return ENTER_FAILED;
 	enter_signal_set(&set);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || pipe2(ends, O_CLOEXEC) < 0 || unshare(CLONE_NEWPID) < 0) {
-		(void)log_errno(-errno, "cannot make a pid namespace");
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || pipe2(ends, O_CLOEXEC) < 0) {
+		(void)log_errno(-errno, "cannot prepare to wait");
 		return ENTER_FAILED;
 	}
 	alive = ends[1]; /* closes when this process ends, however it ends */
-	init = fork();
+	init = enter_fork();
 	if (init < 0) {
-		(void)log_errno(-errno, "cannot start a process");
+		(void)log_errno(init, "cannot start a process in a pid namespace");
 		return ENTER_FAILED;
 	}
 	if (init == 0) {

@@ -8,24 +8,26 @@
 #include "netns-helper/proto.h"
 
 enum {
-	ENTER_FAILED = 125, /* exit statuses as of env(1): entering failed, cannot be executed, was not found */
+	ENTER_FAILED = 125, /* exit statuses as of env(1): entering failed, cannot be executed, was
+			       not found */
 	ENTER_CANNOT = 126,
 	ENTER_ABSENT = 127,
 };
 
 struct enter_spec {
-	const char *state;		   /* the state directory, resolved */
-	int netns_fd;			   /* borrowed, as the next */
+	const char *state; /* the state directory, resolved */
+	int netns_fd; /* borrowed, as the next */
 	int cgroup_fd;
-	const char (*search)[PROTO_NAME];  /* PROTO_SEARCH domains */
-	const char *user;		   /* NULL: SUDO_USER, or else root */
-	const char *trust;		   /* NULL or a directory with bundle.pem */
-	const char *const *env;		   /* "NAME=VALUE", or "NAME" for the caller's value */
+	const char (*search)[PROTO_NAME]; /* PROTO_SEARCH domains */
+	const char *user; /* NULL: SUDO_USER, or else root */
+	const char *trust; /* NULL or a directory with bundle.pem */
+	const char *const *env; /* "NAME=VALUE", or "NAME" for the caller's value */
 	size_t nenv;
-	char **command;			   /* NULL-terminated, not empty */
+	char **command; /* NULL-terminated, not empty */
 };
 
-/* Runs the command and returns its exit status, 128 + n when signal n ended it, or ENTER_…. Logs its own failures. */
+/* Runs the command and returns its exit status, 128 + n when signal n ended it, or ENTER_…. Logs
+ * its own failures. */
 int enter(const struct enter_spec *spec);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * intervals.c – see intervals.h. The rows overlap and the longest prefix decides, so the address space is cut at every
- * end of every row; within a piece all addresses have one class; neighbours of one answer are joined. Some sixty rows,
- * once for each attach: no cleverness.
+ * intervals.c – see intervals.h. The rows overlap and the longest prefix decides, so the address
+ * space is cut at every end of every row; within a piece all addresses have one class; neighbours
+ * of one answer are joined. Some sixty rows, once for each attach: no cleverness.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -24,7 +24,8 @@ struct intervals_row {
 #define X(a, b, c, d, n, sandbox, dialler, source) {{a, b, c, d}, n, RANGE_##sandbox},
 static const struct intervals_row intervals_rows4[] = {RANGES4(X)};
 #undef X
-#define X(a, b, c, d, e, f, g, h, n, sandbox, dialler, source) {{a, b, c, d, e, f, g, h}, n, RANGE_##sandbox},
+#define X(a, b, c, d, e, f, g, h, n, sandbox, dialler, source)                                     \
+	{{a, b, c, d, e, f, g, h}, n, RANGE_##sandbox},
 static const struct intervals_row intervals_rows6[] = {RANGES6(X)};
 #undef X
 
@@ -48,17 +49,20 @@ static intervals_number intervals_high(const struct intervals_row *row, unsigned
 {
 	unsigned int host = 8 * width - row->length;
 
-	return intervals_low(row, width) | (host == 128 ? ~(intervals_number)0 : ((intervals_number)1 << host) - 1);
+	return intervals_low(row, width) |
+	       (host == 128 ? ~(intervals_number)0 : ((intervals_number)1 << host) - 1);
 }
 
 static enum range_class intervals_class(
 	const struct intervals_row *rows, size_t n, unsigned int width, intervals_number address)
 {
-	enum range_class class = RANGE_PUBLIC; /* IPv4 that no row names; IPv6 has a row for everything */
+	enum range_class class =
+		RANGE_PUBLIC; /* IPv4 that no row names; IPv6 has a row for everything */
 	unsigned int longest = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (address < intervals_low(&rows[i], width) || address > intervals_high(&rows[i], width))
+		if (address < intervals_low(&rows[i], width) ||
+			address > intervals_high(&rows[i], width))
 			continue;
 		if (rows[i].length < longest)
 			continue;
@@ -86,10 +90,13 @@ static bool intervals_wanted(enum intervals_kind kind, enum range_class class)
 	return kind == INTERVALS_METADATA ? class == RANGE_METADATA : class != RANGE_PUBLIC;
 }
 
-static_assert(2 * ARRAY_SIZE(intervals_rows4) + 1 <= INTERVALS_MAX, "every cut may begin an interval");
-static_assert(2 * ARRAY_SIZE(intervals_rows6) + 1 <= INTERVALS_MAX, "every cut may begin an interval");
+static_assert(
+	2 * ARRAY_SIZE(intervals_rows4) + 1 <= INTERVALS_MAX, "every cut may begin an interval");
+static_assert(
+	2 * ARRAY_SIZE(intervals_rows6) + 1 <= INTERVALS_MAX, "every cut may begin an interval");
 
-size_t intervals_of(enum intervals_kind kind, unsigned int width, struct interval ret[INTERVALS_MAX])
+size_t intervals_of(
+	enum intervals_kind kind, unsigned int width, struct interval ret[INTERVALS_MAX])
 {
 	const struct intervals_row *rows = width == 4 ? intervals_rows4 : intervals_rows6;
 	size_t nrows = width == 4 ? ARRAY_SIZE(intervals_rows4) : ARRAY_SIZE(intervals_rows6);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* intervals.h – the refused addresses of bpf/ranges.h as disjoint intervals, the form that nft sets take. */
+/* intervals.h – the refused addresses of bpf/ranges.h as disjoint intervals, the form that nft sets
+ * take. */
 #ifndef SALLYPORT_INTERVALS_H
 #define SALLYPORT_INTERVALS_H
 
@@ -9,7 +10,7 @@
 enum { INTERVALS_MAX = 128 };
 
 enum intervals_kind {
-	INTERVALS_REFUSED,  /* every class but public, on the sandbox's side */
+	INTERVALS_REFUSED, /* every class but public, on the sandbox's side */
 	INTERVALS_METADATA, /* of these, metadata alone */
 };
 
@@ -20,9 +21,11 @@ struct interval {
 };
 
 /*
- * Fills ret with ascending intervals that neither overlap nor touch and returns their number. width is 4 (IPv4) or 16
- * (IPv6, each address by its own row: those that carry an IPv4 address count as their row says).
+ * Fills ret with ascending intervals that neither overlap nor touch and returns their number. width
+ * is 4 (IPv4) or 16 (IPv6, each address by its own row: those that carry an IPv4 address count as
+ * their row says).
  */
-size_t intervals_of(enum intervals_kind kind, unsigned int width, struct interval ret[INTERVALS_MAX]);
+size_t intervals_of(
+	enum intervals_kind kind, unsigned int width, struct interval ret[INTERVALS_MAX]);
 
 #endif

@@ -2,17 +2,18 @@
 /*
  * jail.c – see jail.h.
  *
- * A list of what is refused, not of what is allowed: the sandbox runs anybody's programs, and the network is confined
- * by the namespace, not by this. What is here has a way around the namespace, or reaches into the terminal:
- *   socket families other than UNIX, INET, INET6 and rtnetlink: AF_VSOCK is not confined by a netns, AF_PACKET sees lo;
- *   bpf, pidfd_getfd, setns, new user and network namespaces (unshare, clone; clone3, whose flags a filter cannot see,
- *     is "not there", upon which libc falls back to clone), modules, kexec, perf;
- *   TIOCSTI and TIOCLINUX, which type into the terminal of who started us;
- *   io_uring_setup where AF_VSOCK leads anywhere: IORING_OP_SOCKET is not seen by a filter on socket(2).
- * Errnos are those that programs take as "this kernel does not have it".
+ * A list of what is refused, not of what is allowed: the sandbox runs anybody's programs, and the
+ * network is confined by the namespace, not by this. What is here has a way around the namespace,
+ * or reaches into the terminal: socket families other than UNIX, INET, INET6 and rtnetlink:
+ * AF_VSOCK is not confined by a netns, AF_PACKET sees lo; bpf, pidfd_getfd, setns, new user and
+ * network namespaces (unshare, clone; clone3, whose flags a filter cannot see, is "not there", upon
+ * which libc falls back to clone), modules, kexec, perf; TIOCSTI and TIOCLINUX, which type into the
+ * terminal of who started us; io_uring_setup where AF_VSOCK leads anywhere: IORING_OP_SOCKET is not
+ * seen by a filter on socket(2). Errnos are those that programs take as "this kernel does not have
+ * it".
  *
- * Arguments of 32 bits are compared with all 64: a register with other high bits passes for a large number and is
- * refused. Calls of another architecture are refused whole.
+ * Arguments of 32 bits are compared with all 64: a register with other high bits passes for a large
+ * number and is refused. Calls of another architecture are refused whole.
  *
  * #syscalls: seccomp prctl
  */
@@ -28,7 +29,8 @@
 
 #include "base/cleanup.h"
 
-static const char *const jail_vsock_signs[] = {"/dev/vsock", "/dev/vhost-vsock", "/sys/class/misc/vsock"};
+static const char *const jail_vsock_signs[] = {
+	"/dev/vsock", "/dev/vhost-vsock", "/sys/class/misc/vsock"};
 
 /* Refused whatever the arguments. */
 static const struct {
@@ -76,14 +78,17 @@ static int jail_sockets(scmp_filter_ctx filter)
 
 	for (unsigned int family = 0; family <= last && r == 0; family++)
 		if (!jail_family(family))
-			r = seccomp_rule_add(filter, refuse, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, family));
+			r = seccomp_rule_add(
+				filter, refuse, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, family));
 	if (r == 0)
-		r = seccomp_rule_add(filter, refuse, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GT, last));
+		r = seccomp_rule_add(
+			filter, refuse, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GT, last));
 	if (r == 0)
-		r = seccomp_rule_add(filter, refuse, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
-			SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE));
+		r = seccomp_rule_add(filter, refuse, SCMP_SYS(socket), 2,
+			SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE));
 	if (r == 0)
-		r = seccomp_rule_add(filter, refuse, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
+		r = seccomp_rule_add(
+			filter, refuse, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
 	return r;
 }
 
@@ -94,9 +99,11 @@ static int jail_rules(scmp_filter_ctx filter, bool refuse_io_uring)
 	if (r == 0)
 		r = jail_sockets(filter);
 	for (size_t i = 0; i < ARRAY_SIZE(jail_calls) && r == 0; i++)
-		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(jail_calls[i].error), jail_calls[i].call, 0);
+		r = seccomp_rule_add(
+			filter, SCMP_ACT_ERRNO(jail_calls[i].error), jail_calls[i].call, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(jail_flags) && r == 0; i++)
-		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(jail_flags[i].error), jail_flags[i].call, 1,
+		r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(jail_flags[i].error),
+			jail_flags[i].call, 1,
 			SCMP_CMP(jail_flags[i].argument, SCMP_CMP_MASKED_EQ, jail_flags[i].mask,
 				jail_flags[i].value));
 	if (r == 0 && refuse_io_uring)

@@ -2,18 +2,19 @@
 /*
  * listeners.c – TCP listeners and DNS sockets inside the sandbox.
  *
- * sk_lookup assigns traffic to these sockets whatever they are bound to, so the binding only has to be out of the way:
- * an odd loopback address and a port that the kernel picks (TCP), port 53 (DNS, since answers must come from there).
- * IPv6 has one loopback address, hence ::1. A connection that names the odd address itself shows as such in
- * getsockname(), and the daemon closes it.
+ * sk_lookup assigns traffic to these sockets whatever they are bound to, so the binding only has to
+ * be out of the way: an odd loopback address and a port that the kernel picks (TCP), port 53 (DNS,
+ * since answers must come from there). IPv6 has one loopback address, hence ::1. A connection that
+ * names the odd address itself shows as such in getsockname(), and the daemon closes it.
  *
- * One listener for each slot and family; never SO_REUSEPORT, whose group a root in the sandbox could join.
+ * One listener for each slot and family; never SO_REUSEPORT, whose group a root in the sandbox
+ * could join.
  *
- * All are left blocking: io_uring answers EAGAIN at once for an O_NONBLOCK socket in place of waiting. Who uses plain
- * calls passes MSG_DONTWAIT.
+ * All are left blocking: io_uring answers EAGAIN at once for an O_NONBLOCK socket in place of
+ * waiting. Who uses plain calls passes MSG_DONTWAIT.
  *
- * DNS sockets tell the asked address (IP_PKTINFO, IPV6_RECVPKTINFO) and answer from it (the same as control data of
- * sendmsg(2)); IPv6 allows that only with IPV6_FREEBIND, else EINVAL.
+ * DNS sockets tell the asked address (IP_PKTINFO, IPV6_RECVPKTINFO) and answer from it (the same as
+ * control data of sendmsg(2)); IPv6 allows that only with IPV6_FREEBIND, else EINVAL.
  *
  * #syscalls: socket bind listen setsockopt close
  */
@@ -80,8 +81,8 @@ static int listeners_socket(int type, const struct sockaddr *at, socklen_t size,
 	return TAKE_FD(fd);
 }
 
-static int listeners_v4(int type, const char *address, uint16_t port, const struct listeners_option *options,
-	size_t noptions)
+static int listeners_v4(int type, const char *address, uint16_t port,
+	const struct listeners_option *options, size_t noptions)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
 
@@ -90,10 +91,12 @@ static int listeners_v4(int type, const char *address, uint16_t port, const stru
 	return listeners_socket(type, (struct sockaddr *)&at, sizeof(at), options, noptions);
 }
 
-static int listeners_v6(int type, uint16_t port, const struct listeners_option *options, size_t noptions)
+static int listeners_v6(
+	int type, uint16_t port, const struct listeners_option *options, size_t noptions)
 {
-	struct sockaddr_in6 at = {
-		.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+		.sin6_port = htons(port),
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT};
 
 	return listeners_socket(type, (struct sockaddr *)&at, sizeof(at), options, noptions);
 }
@@ -111,11 +114,13 @@ static int listeners_fill(struct listeners *l)
 	}
 	if (!l->has_v6)
 		return 0;
-	l->udp6 = listeners_v6(SOCK_DGRAM, LISTENERS_DNS_PORT, listeners_dns6, ARRAY_SIZE(listeners_dns6));
+	l->udp6 = listeners_v6(
+		SOCK_DGRAM, LISTENERS_DNS_PORT, listeners_dns6, ARRAY_SIZE(listeners_dns6));
 	if (l->udp6 < 0)
 		return l->udp6;
 	for (unsigned int i = 0; i < l->nslots; i++) {
-		l->tcp6[i] = listeners_v6(SOCK_STREAM, 0, listeners_tcp6, ARRAY_SIZE(listeners_tcp6));
+		l->tcp6[i] =
+			listeners_v6(SOCK_STREAM, 0, listeners_tcp6, ARRAY_SIZE(listeners_tcp6));
 		if (l->tcp6[i] < 0)
 			return l->tcp6[i];
 	}

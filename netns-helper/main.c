@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * main.c – sallyport-netns: `serve` is the resident, privileged half; the other commands ask it, or (enter) go where it
- * leads. See sallyport-netns(8).
+ * main.c – sallyport-netns: `serve` is the resident, privileged half; the other commands ask it, or
+ * (enter) go where it leads. See sallyport-netns(8).
  */
 #include <errno.h>
 

@@ -18,18 +18,20 @@ struct netns_identity {
 /* Opens the namespace at the path. A descriptor, or -errno. */
 int netns_open(const char *path);
 
-/* Makes a new, empty one, in which nobody is; it lives as long as the descriptor. A descriptor, or -errno. */
+/* Makes a new, empty one, in which nobody is; it lives as long as the descriptor. A descriptor, or
+ * -errno. */
 int netns_new(void);
 
-/* 0 when the descriptor is a network namespace and not the caller's own; ret tells which. -EINVAL, -errno. */
+/* 0 when the descriptor is a network namespace and not the caller's own; ret tells which. -EINVAL,
+ * -errno. */
 int netns_verify(int fd, struct fault *fault, struct netns_identity *ret);
 
 bool netns_same(const struct netns_identity *a, const struct netns_identity *b);
 
 /*
- * Calls work() inside the namespace and comes back; sockets made there stay there. Returns what work() returned or
- * -errno of the entry. The process must have one thread. If the way back is barred the process ends: it would go on
- * acting in a sandbox's network.
+ * Calls work() inside the namespace and comes back; sockets made there stay there. Returns what
+ * work() returned or -errno of the entry. The process must have one thread. If the way back is
+ * barred the process ends: it would go on acting in a sandbox's network.
  */
 int netns_within(int fd, int (*work)(void *arg), void *arg);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nft.c – the backstop behind the cgroup programs and sk_lookup: the same order of questions as bpf/match.bpf.h, on
- * packets. It is what holds for sockets older than the attach, of another cgroup, or without a hook.
+ * nft.c – the backstop behind the cgroup programs and sk_lookup: the same order of questions as
+ * bpf/match.bpf.h, on packets. It is what holds for sockets older than the attach, of another
+ * cgroup, or without a hook.
  *
- *   input    what did not come in by lo: drop. Port 53: accept, before the address classes and on loopback too. 853:
- *            refuse. Loopback and own addresses: accept. Then, for TCP alone: openings that name metadata addresses,
- *            metadata, other openings, refused classes, accept. All else: refuse.
- *   output   what would leave by another interface than lo: refuse. (Nothing else is refused here: a rejection in
- *            OUTPUT gives UDP senders EPERM, which clients take for a fault of their own; one on INPUT of lo is an
- *            ordinary ECONNREFUSED.)
- *   forward  drop.
+ *   input    what did not come in by lo: drop. Port 53: accept, before the address classes and on
+ * loopback too. 853: refuse. Loopback and own addresses: accept. Then, for TCP alone: openings that
+ * name metadata addresses, metadata, other openings, refused classes, accept. All else: refuse.
+ *   output   what would leave by another interface than lo: refuse. (Nothing else is refused here:
+ * a rejection in OUTPUT gives UDP senders EPERM, which clients take for a fault of their own; one
+ * on INPUT of lo is an ordinary ECONNREFUSED.) forward  drop.
  *
- * IPv6 addresses that carry an IPv4 one (range_embedded() in bpf/ranges.h) are looked up by the inner address in the
- * IPv4 sets, at its offset in the header.
+ * IPv6 addresses that carry an IPv4 one (range_embedded() in bpf/ranges.h) are looked up by the
+ * inner address in the IPv4 sets, at its offset in the header.
  */
 #include <errno.h>
 #include <netinet/in.h> /* before the kernel's own declarations of the same */
@@ -35,9 +35,9 @@
 #include "base/cleanup.h"
 
 enum {
-	NFT_LO = 1,	   /* the index of lo in every namespace */
-	NFT_DADDR4 = 16,   /* offset of the destination in the IPv4 header */
-	NFT_DADDR6 = 24,   /* … and in the IPv6 header */
+	NFT_LO = 1, /* the index of lo in every namespace */
+	NFT_DADDR4 = 16, /* offset of the destination in the IPv4 header */
+	NFT_DADDR6 = 24, /* … and in the IPv6 header */
 	NFT_DNS = 53,
 	NFT_DNS_OVER_TLS = 853,
 	NFT_PRIORITY = NF_IP_PRI_MANGLE,
@@ -61,7 +61,8 @@ static const struct nft_set nft_sets[] = {
 	{"refused6", INTERVALS_REFUSED, 16},
 };
 
-/* A form of IPv6 address with an IPv4 address inside: how it is recognised, where the inner one is. */
+/* A form of IPv6 address with an IPv4 address inside: how it is recognised, where the inner one is.
+ */
 struct nft_form {
 	uint32_t offset, n; /* the bytes that tell the form, from the beginning of the address */
 	uint8_t mask[16], value[16];
@@ -73,11 +74,14 @@ static const struct nft_form nft_forms[] = {
 	/* v4-compatible ::/96; ::1 has been accepted before */
 	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, {0}, 12, false},
 	/* v4-mapped ::ffff:0:0/96: never on the wire by right */
-	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, {[10] = 255, [11] = 255}, 12, false},
+	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},
+		{[10] = 255, [11] = 255}, 12, false},
 	/* v4-translated ::ffff:0:0:0/96 */
-	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, {[8] = 255, [9] = 255}, 12, false},
+	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},
+		{[8] = 255, [9] = 255}, 12, false},
 	/* NAT64 64:ff9b::/96 */
-	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, {0, 0x64, 0xff, 0x9b}, 12, false},
+	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, {0, 0x64, 0xff, 0x9b},
+		12, false},
 	/* 6to4 2002::/16 */
 	{0, 2, {255, 255}, {0x20, 0x02}, 2, false},
 	/* Teredo 2001::/32: its server, its client */
@@ -135,7 +139,8 @@ static void nft_put_chain(struct nft_batch *b, const char *name, int hook, uint3
 	nftnl_chain_free(c);
 }
 
-static void nft_put_element(struct nft_batch *b, struct nftnl_set *s, const uint8_t *key, uint32_t width, bool end)
+static void nft_put_element(
+	struct nft_batch *b, struct nftnl_set *s, const uint8_t *key, uint32_t width, bool end)
 {
 	struct nftnl_set_elem *e = nftnl_set_elem_alloc();
 
@@ -159,7 +164,8 @@ static bool nft_after(uint8_t *address, uint32_t width)
 	return false;
 }
 
-/* An interval is a first element and one behind its last, flagged; the end of all addresses has none behind it. */
+/* An interval is a first element and one behind its last, flagged; the end of all addresses has
+ * none behind it. */
 static void nft_put_set(struct nft_batch *b, const struct nft_set *row, uint32_t id)
 {
 	struct nftnl_set *s = nftnl_set_alloc();
@@ -177,7 +183,8 @@ static void nft_put_set(struct nft_batch *b, const struct nft_set *row, uint32_t
 	nftnl_set_set_u32(s, NFTNL_SET_ID, id);
 	nftnl_set_set_u32(s, NFTNL_SET_FAMILY, NFPROTO_INET);
 	nftnl_set_set_u32(s, NFTNL_SET_KEY_LEN, row->width);
-	nftnl_set_set_u32(s, NFTNL_SET_KEY_TYPE, row->width == 4 ? NFT_TYPE_IPADDR : NFT_TYPE_IP6ADDR);
+	nftnl_set_set_u32(
+		s, NFTNL_SET_KEY_TYPE, row->width == 4 ? NFT_TYPE_IPADDR : NFT_TYPE_IP6ADDR);
 	nftnl_set_set_u32(s, NFTNL_SET_FLAGS, NFT_SET_INTERVAL | NFT_SET_CONSTANT);
 	message = nft_batch_begin(b, NFT_MSG_NEWSET, NFPROTO_INET, NLM_F_CREATE);
 	nftnl_set_nlmsg_build_payload(message, s);
@@ -260,10 +267,13 @@ static void nft_put_local(struct nft_batch *b, const struct nft_spec *spec)
 static void nft_mask(uint8_t *mask, uint32_t width, uint32_t prefix)
 {
 	for (uint32_t i = 0; i < width; i++)
-		mask[i] = (uint8_t)(prefix >= 8 * (i + 1) ? 0xff : prefix <= 8 * i ? 0 : 0xff00 >> (prefix - 8 * i));
+		mask[i] = (uint8_t)(prefix >= 8 * (i + 1) ? 0xff
+				    : prefix <= 8 * i     ? 0
+							  : 0xff00 >> (prefix - 8 * i));
 }
 
-/* One opening; IPv4 ones come v4-mapped with a prefix of at least 96. Its host bits need not be zero. */
+/* One opening; IPv4 ones come v4-mapped with a prefix of at least 96. Its host bits need not be
+ * zero. */
 static void nft_put_opening(struct nft_batch *b, const struct capture_opening *o)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};

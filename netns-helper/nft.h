@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nft.h – the nf_tables table `inet sallyport` in a sandbox's network namespace: what refuses sockets that the cgroup
- * programs do not see. Called inside the namespace (netns_within).
+ * nft.h – the nf_tables table `inet sallyport` in a sandbox's network namespace: what refuses
+ * sockets that the cgroup programs do not see. Called inside the namespace (netns_within).
  */
 #ifndef SALLYPORT_NFT_H
 #define SALLYPORT_NFT_H
@@ -19,10 +19,12 @@ struct nft_spec {
 	size_t nopenings;
 };
 
-/* Loads the table in one transaction, in place of one that a dead helper left. 0 or -errno with nothing changed. */
+/* Loads the table in one transaction, in place of one that a dead helper left. 0 or -errno with
+ * nothing changed. */
 int nft_load(const struct nft_spec *spec);
 
-/* Whether tables of somebody else are there is not looked at. Removes ours; 0 also when it is gone already. */
+/* Whether tables of somebody else are there is not looked at. Removes ours; 0 also when it is gone
+ * already. */
 int nft_unload(void);
 
 #endif

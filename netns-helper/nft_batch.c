@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nft_batch.c – see nft_batch.h. A ruleset of which one message failed loads nothing at all and a program that does
- * not look would run on without it: hence each message asks for its acknowledgement, and their number is checked.
- * #syscalls: socket setsockopt bind sendto recvmsg close
+ * nft_batch.c – see nft_batch.h. A ruleset of which one message failed loads nothing at all and a
+ * program that does not look would run on without it: hence each message asks for its
+ * acknowledgement, and their number is checked. #syscalls: socket setsockopt bind sendto recvmsg
+ * close
  */
 #include <errno.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -27,8 +28,8 @@ enum {
 
 struct nft_batch {
 	struct mnl_nlmsg_batch *batch;
-	uint32_t seq;	  /* of the next message; the first one is 1 */
-	uint32_t wanted;  /* messages that ask for an acknowledgement */
+	uint32_t seq; /* of the next message; the first one is 1 */
+	uint32_t wanted; /* messages that ask for an acknowledgement */
 	int failed;
 	char bytes[NFT_BATCH_BYTES + NFT_BATCH_MESSAGE];
 };
@@ -46,7 +47,7 @@ struct nft_batch *nft_batch_new(void)
 	}
 	b->seq = 1;
 	(void)nftnl_batch_begin(mnl_nlmsg_batch_current(b->batch), b->seq++); /* is always built */
-	(void)mnl_nlmsg_batch_next(b->batch);				      /* the first fits */
+	(void)mnl_nlmsg_batch_next(b->batch); /* the first fits */
 	return b;
 }
 
@@ -58,7 +59,8 @@ void nft_batch_free(struct nft_batch *b)
 	free(b);
 }
 
-struct nlmsghdr *nft_batch_begin(struct nft_batch *b, uint16_t type, uint16_t family, uint16_t flags)
+struct nlmsghdr *nft_batch_begin(
+	struct nft_batch *b, uint16_t type, uint16_t family, uint16_t flags)
 {
 	b->wanted++;
 	return nftnl_nlmsg_build_hdr(
@@ -86,7 +88,8 @@ static int nft_batch_open(struct mnl_socket **ret)
 
 	if (!nl)
 		return -errno;
-	/* without these a burst of acknowledgements is cut off, which is an error below and not a silent loss */
+	/* without these a burst of acknowledgements is cut off, which is an error below and not a
+	 * silent loss */
 	(void)setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 	(void)mnl_socket_setsockopt(nl, NETLINK_CAP_ACK, (void *)&on, sizeof(on));
 	if (setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
@@ -134,7 +137,8 @@ int nft_batch_commit(struct nft_batch *b)
 	r = nft_batch_open(&nl);
 	if (r < 0)
 		return r;
-	if (mnl_socket_sendto(nl, mnl_nlmsg_batch_head(b->batch), mnl_nlmsg_batch_size(b->batch)) < 0)
+	if (mnl_socket_sendto(nl, mnl_nlmsg_batch_head(b->batch), mnl_nlmsg_batch_size(b->batch)) <
+		0)
 		r = -errno;
 	while (r >= 0 && got < b->wanted) {
 		ssize_t n = mnl_socket_recvfrom(nl, answer, sizeof(answer));

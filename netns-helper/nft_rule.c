@@ -122,7 +122,8 @@ void nft_rule_port(struct nft_rule *r, uint16_t lo, uint16_t hi)
 	nft_rule_compare(r, NFT_CMP_LTE, &to, sizeof(to));
 }
 
-void nft_rule_bytes(struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value)
+void nft_rule_bytes(
+	struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value)
 {
 	static const uint8_t none[16];
 
@@ -132,7 +133,8 @@ void nft_rule_bytes(struct nft_rule *r, uint32_t offset, uint32_t n, const uint8
 	nft_rule_compare(r, NFT_CMP_EQ, value, n);
 }
 
-void nft_rule_in_set(struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set)
+void nft_rule_in_set(
+	struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set)
 {
 	uint8_t ones[16];
 	struct nftnl_expr *e;
@@ -154,7 +156,8 @@ static void nft_rule_send(struct nft_rule *r)
 
 	if (!r->rule)
 		return;
-	message = nft_batch_begin(r->batch, NFT_MSG_NEWRULE, NFPROTO_INET, NLM_F_CREATE | NLM_F_APPEND);
+	message = nft_batch_begin(
+		r->batch, NFT_MSG_NEWRULE, NFPROTO_INET, NLM_F_CREATE | NLM_F_APPEND);
 	nftnl_rule_nlmsg_build_payload(message, r->rule);
 	nft_batch_end(r->batch);
 	nftnl_rule_free(r->rule);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nft_rule.h – one rule, built from left to right as `nft` would print it: matches, then what is done. Each match
- * loads something into register 1 and compares; a rule whose matches all hold acts. Failures (memory) stick and are
- * told by the batch's commit. Only for files in this folder that build the table.
+ * nft_rule.h – one rule, built from left to right as `nft` would print it: matches, then what is
+ * done. Each match loads something into register 1 and compares; a rule whose matches all hold
+ * acts. Failures (memory) stick and are told by the batch's commit. Only for files in this folder
+ * that build the table.
  */
 #ifndef SALLYPORT_NFT_RULE_H
 #define SALLYPORT_NFT_RULE_H
@@ -31,9 +32,11 @@ void nft_rule_protocol(struct nft_rule *r, uint8_t protocol);
 /* th dport lo-hi (host order), of TCP or UDP: after nft_rule_protocol(). */
 void nft_rule_port(struct nft_rule *r, uint16_t lo, uint16_t hi);
 /* n ≤ 16 bytes of the network header at the offset, under the mask (NULL = all), are these. */
-void nft_rule_bytes(struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value);
+void nft_rule_bytes(
+	struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value);
 /* n bytes of the network header at the offset, inverted first when asked, are in the set. */
-void nft_rule_in_set(struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set);
+void nft_rule_in_set(
+	struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set);
 
 /* The actions; each sends the rule off and frees it. */
 void nft_rule_accept(struct nft_rule *r);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * privileges.c – see privileges.h. The machine may not hold every capability (containers, hardened hosts): what is
- * not held is not missed here, and shows where it is needed. #syscalls: capset prctl setgroups setgid setuid
+ * privileges.c – see privileges.h. The machine may not hold every capability (containers, hardened
+ * hosts): what is not held is not missed here, and shows where it is needed. #syscalls: capset
+ * prctl setgroups setgid setuid
  */
 #include <errno.h>
 #include <grp.h>
@@ -15,16 +16,15 @@
 
 /* What serving needs, and for what. */
 static const cap_value_t privileges_serving[] = {
-	CAP_SYS_ADMIN,	      /* setns, mount and unmount of the bpffs */
-	CAP_NET_ADMIN,	      /* rtnetlink, nf_tables, BPF on cgroup and netns */
-	CAP_BPF,	      /* maps and programs */
-	CAP_PERFMON,	      /* the verifier's leave to read task structures for attribution */
+	CAP_SYS_ADMIN, /* setns, mount and unmount of the bpffs */
+	CAP_NET_ADMIN, /* rtnetlink, nf_tables, BPF on cgroup and netns */
+	CAP_BPF, /* maps and programs */
+	CAP_PERFMON, /* the verifier's leave to read task structures for attribution */
 	CAP_NET_BIND_SERVICE, /* port 53 inside the sandbox */
-	CAP_KILL,	      /* the processes of a held sandbox, and a private daemon */
+	CAP_KILL, /* the processes of a held sandbox, and a private daemon */
+	CAP_DAC_OVERRIDE, /* rmdir in the root of the cgroup tree, which nobody may write; a private
+			     STATE */
 };
-
-/* Removing STATE with what the daemon's uid put there. */
-static const cap_value_t privileges_cleaning[] = {CAP_DAC_OVERRIDE};
 
 /* Adds those of the list that the process holds. */
 static int privileges_add(cap_t to, const cap_value_t *list, size_t n)
@@ -47,7 +47,8 @@ static int privileges_add(cap_t to, const cap_value_t *list, size_t n)
 	return r;
 }
 
-/* Takes every capability that `kept` does not have out of the bounding set; without CAP_SETPCAP that is impossible. */
+/* Takes every capability that `kept` does not have out of the bounding set; without CAP_SETPCAP
+ * that is impossible. */
 static int privileges_bound(cap_t kept)
 {
 	for (cap_value_t c = 0; CAP_IS_SUPPORTED(c); c++) {
@@ -72,7 +73,7 @@ static int privileges_apply(cap_t kept)
 	return cap_set_proc(kept) < 0 ? -errno : 0;
 }
 
-int privileges_serve(bool cleans_up)
+int privileges_serve(void)
 {
 	cap_t kept = cap_init();
 	int r;
@@ -80,8 +81,6 @@ int privileges_serve(bool cleans_up)
 	if (!kept)
 		return -errno;
 	r = privileges_add(kept, privileges_serving, ARRAY_SIZE(privileges_serving));
-	if (r == 0 && cleans_up)
-		r = privileges_add(kept, privileges_cleaning, ARRAY_SIZE(privileges_cleaning));
 	if (r == 0)
 		r = privileges_apply(kept);
 	(void)cap_free(kept); /* cannot fail for what cap_init() gave */
@@ -91,8 +90,8 @@ int privileges_serve(bool cleans_up)
 }
 
 /*
- * uid 0 too ends with nothing: the bounding set is empty, so that an execve(2) as root gives nothing back. It still owns
- * what root owns.
+ * uid 0 too ends with nothing: the bounding set is empty, so that an execve(2) as root gives
+ * nothing back. It still owns what root owns.
  */
 int privileges_sandbox(const char *user, uid_t uid, gid_t gid)
 {

@@ -3,18 +3,17 @@
 #ifndef SALLYPORT_PRIVILEGES_H
 #define SALLYPORT_PRIVILEGES_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 /*
- * The helper, once its sockets are bound: keeps the few capabilities that attaching needs (of those that it has), loses
- * the others for good, also for what it might execute. `cleans_up`: it will remove files of the daemon. 0 or -errno.
+ * The helper, once its sockets are bound: keeps the few capabilities that attaching needs (of those
+ * that it has), loses the others for good, also for what it might execute. 0 or -errno.
  */
-int privileges_serve(bool cleans_up);
+int privileges_serve(void);
 
 /*
- * The program in a sandbox: the user and its groups, no capability (for uid 0 neither, also not by executing), and
- * no_new_privs. 0 or -errno.
+ * The program in a sandbox: the user and its groups, no capability (for uid 0 neither, also not by
+ * executing), and no_new_privs. 0 or -errno.
  */
 int privileges_sandbox(const char *user, uid_t uid, gid_t gid);
 

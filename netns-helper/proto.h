@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR Apache-2.0 */
 /*
- * proto.h – what is said to the helper. Two SOCK_SEQPACKET sockets under STATE, one message = one struct of exactly
- * the stated size; integers in host order; texts NUL-terminated; what is unused is zero. Descriptors travel in the
- * order of the comments. A message of another size, version or descriptor count ends the connection.
+ * proto.h – what is said to the helper. Two SOCK_SEQPACKET sockets under STATE, one message = one
+ * struct of exactly the stated size; integers in host order; texts NUL-terminated; what is unused
+ * is zero. Descriptors travel in the order of the comments. A message of another size, version or
+ * descriptor count ends the connection.
  *
  *   helper.sock  CLI → helper    every request is answered with one proto_reply
- *   link.sock    helper → daemon PROTO_HELLO first, then an OFFER for each sandbox, also after a reconnect;
- *                daemon → helper PROTO_ACTIVE for each OFFER, PROTO_GONE for each WITHDRAW
+ *   link.sock    helper → daemon PROTO_HELLO first, then an OFFER for each sandbox, also after a
+ * reconnect; daemon → helper PROTO_ACTIVE for each OFFER, PROTO_GONE for each WITHDRAW
  */
 #ifndef SALLYPORT_PROTO_H
 #define SALLYPORT_PROTO_H
@@ -16,26 +17,28 @@
 
 enum {
 	PROTO_VERSION = 1,
-	PROTO_ID = 64,	     /* a sandbox's id and NUL: [a-z0-9][a-z0-9_.-]{0,62} */
-	PROTO_TEXT = 512,    /* an explanation for a person and NUL */
-	PROTO_NAME = 254,    /* a DNS name and NUL */
-	PROTO_SEARCH = 8,    /* search domains of one sandbox */
+	PROTO_ID = 64, /* a sandbox's id and NUL: [a-z0-9][a-z0-9_.-]{0,62} */
+	PROTO_TEXT = 512, /* an explanation for a person and NUL */
+	PROTO_NAME = 254, /* a DNS name and NUL */
+	PROTO_SEARCH = 8, /* search domains of one sandbox */
 	PROTO_OPENINGS = 64, /* ranges that a policy lifts from the address refusal */
-	PROTO_SLOTS = 16,    /* listeners a family */
+	PROTO_SLOTS = 16, /* listeners a family */
 	PROTO_OFFER_FDS = 4 + 2 * PROTO_SLOTS,
 	PROTO_REPLY_MS = 10000, /* the daemon's time for an OFFER; then the attach fails */
 };
 
-#define PROTO_OWN4 "192.0.2.1"	     /* the sandbox's own addresses, on its lo; also its name server */
+#define PROTO_OWN4 "192.0.2.1" /* the sandbox's own addresses, on its lo; also its name server */
 #define PROTO_OWN6 "2001:db8:53::1"
 
 enum proto_op {
-	PROTO_ATTACH = 1, /* fds: netns, cgroup directory, policy; answered when the daemon says ACTIVE */
+	PROTO_ATTACH =
+		1, /* fds: netns, cgroup directory, policy; answered when the daemon says ACTIVE */
 	PROTO_DETACH,
 	PROTO_LIST, /* answered with the first sandbox behind the id, in the order of ids */
 	PROTO_ENTER, /* answered with proto_entered, fds: netns, cgroup directory */
 	PROTO_HELLO = 16, /* a bare proto_head; fds: refusal ring buffer map */
-	PROTO_OFFER,	  /* fds: policy memfd, flow map, udp4, [udp6,] listeners4[nslots], [listeners6[nslots]] */
+	PROTO_OFFER, /* fds: policy memfd, flow map, udp4, [udp6,] listeners4[nslots],
+			[listeners6[nslots]] */
 	PROTO_WITHDRAW,
 	PROTO_ACTIVE,
 	PROTO_GONE,
@@ -51,9 +54,10 @@ struct proto_head {
 struct proto_attach {
 	struct proto_head head;
 	char id[PROTO_ID];
-	uint8_t mode;	    /* enum proto_mode */
-	uint8_t strict;	    /* what would be degraded is a failure */
-	uint8_t hold;	    /* the sandbox lives as long as this connection; its cgroup is killed at the end */
+	uint8_t mode; /* enum proto_mode */
+	uint8_t strict; /* what would be degraded is a failure */
+	uint8_t hold; /* the sandbox lives as long as this connection; its cgroup is killed at the
+			 end */
 	uint8_t own_cgroup; /* the cgroup directory is removed at the end */
 	char search[PROTO_SEARCH][PROTO_NAME];
 };
@@ -66,9 +70,10 @@ struct proto_name {
 
 struct proto_reply {
 	struct proto_head head; /* op of the request */
-	int32_t error;		/* 0 or -errno */
-	uint32_t pid;		/* end of a LIST: of the daemon, 0 = not connected */
-	char text[PROTO_TEXT];	/* why not, and what to do; LIST: one line about a sandbox, or empty = that was all */
+	int32_t error; /* 0 or -errno */
+	uint32_t pid; /* end of a LIST: of the daemon, 0 = not connected */
+	char text[PROTO_TEXT]; /* why not, and what to do; LIST: one line about a sandbox, or empty
+				  = that was all */
 };
 
 struct proto_entered {
@@ -92,8 +97,8 @@ struct proto_offer {
 
 /* Addresses ip/prefix at ports port_lo…port_hi stop being refused by their class. */
 struct proto_opening {
-	uint8_t ip[16];	  /* IPv4 as v4-mapped */
-	uint8_t prefix;	  /* of 128 */
+	uint8_t ip[16]; /* IPv4 as v4-mapped */
+	uint8_t prefix; /* of 128 */
 	uint8_t metadata; /* 1 = also where the class is metadata */
 	uint16_t port_lo; /* host order */
 	uint16_t port_hi;

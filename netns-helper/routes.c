@@ -2,13 +2,13 @@
 /*
  * routes.c – the sandbox's routing, by libmnl over NETLINK_ROUTE.
  *
- * AnyIP: a `local` default route on lo makes every destination an address of this machine, so that a SYN to anywhere
- * arrives at lo's input, where sk_lookup takes it. Its `src` matters: without one the kernel would answer from, and
- * connect from, the destination itself. The own addresses are not loopback ones, or glibc's AI_ADDRCONFIG would hide
- * A or AAAA answers from the sandbox.
+ * AnyIP: a `local` default route on lo makes every destination an address of this machine, so that
+ * a SYN to anywhere arrives at lo's input, where sk_lookup takes it. Its `src` matters: without one
+ * the kernel would answer from, and connect from, the destination itself. The own addresses are not
+ * loopback ones, or glibc's AI_ADDRCONFIG would hide A or AAAA answers from the sandbox.
  *
- * Each request is one message, one acknowledgement. Called inside the namespace (netns_within). #syscalls: socket
- * bind sendto recvmsg close
+ * Each request is one message, one acknowledgement. Called inside the namespace (netns_within).
+ * #syscalls: socket bind sendto recvmsg close
  */
 #include <errno.h>
 #include <linux/if.h>
@@ -24,18 +24,22 @@
 
 #include "base/cleanup.h"
 
-enum { ROUTES_LO = 1, ROUTES_BUFFER = 8192 }; /* lo has index 1 in every namespace (net/core/dev.c) */
+enum {
+	ROUTES_LO = 1,
+	ROUTES_BUFFER = 8192
+}; /* lo has index 1 in every namespace (net/core/dev.c) */
 
 /* Made by their modules in every namespace unless net.core.fb_tunnels_only_for_init_net is set. */
-static const char *const routes_fallbacks[] = {"tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0",
-	"ip6tnl0", "ip6gre0"};
+static const char *const routes_fallbacks[] = {
+	"tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"};
 
 struct routes_link {
 	char other[IFNAMSIZ]; /* a link that may carry packets */
 	bool lo_up;
 };
 
-/* Sends one request and reads answers until the acknowledgement or the end of the dump. 0 or -errno. */
+/* Sends one request and reads answers until the acknowledgement or the end of the dump. 0 or
+ * -errno. */
 static int routes_talk(struct nlmsghdr *request, mnl_cb_t each, void *arg)
 {
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
@@ -55,7 +59,8 @@ static int routes_talk(struct nlmsghdr *request, mnl_cb_t each, void *arg)
 		if (n < 0)
 			r = MNL_CB_ERROR;
 		else
-			r = mnl_cb_run(answer, (size_t)n, seq, mnl_socket_get_portid(nl), each, arg);
+			r = mnl_cb_run(
+				answer, (size_t)n, seq, mnl_socket_get_portid(nl), each, arg);
 	}
 	r = r == MNL_CB_ERROR ? -errno : 0;
 	(void)mnl_socket_close(nl); /* nothing is pending */
@@ -77,13 +82,13 @@ static int routes_each_link(const struct nlmsghdr *message, void *arg)
 	const struct nlattr *attr;
 	const char *name = "?";
 
-	mnl_attr_for_each(attr, message, sizeof(*link))
-		if (mnl_attr_get_type(attr) == IFLA_IFNAME)
-			name = mnl_attr_get_str(attr);
+	mnl_attr_for_each(attr, message, sizeof(*link)) if (mnl_attr_get_type(attr) == IFLA_IFNAME)
+		name = mnl_attr_get_str(attr);
 	if (link->ifi_index == ROUTES_LO)
 		found->lo_up = link->ifi_flags & IFF_UP;
 	else if ((link->ifi_flags & IFF_UP) || !routes_is_fallback(name))
-		(void)strncpy(found->other, name, sizeof(found->other) - 1); /* zeroed: ends in NUL */
+		(void)strncpy(
+			found->other, name, sizeof(found->other) - 1); /* zeroed: ends in NUL */
 	return MNL_CB_OK;
 }
 
@@ -111,10 +116,12 @@ int routes_only_lo(struct fault *fault)
 	int r = routes_links(&found);
 
 	if (r < 0)
-		return fault_set(fault, r, "cannot list the links of the network namespace: %s", strerror(-r));
+		return fault_set(fault, r, "cannot list the links of the network namespace: %s",
+			strerror(-r));
 	if (found.other[0])
 		return fault_set(fault, -EBUSY,
-			"--netns: has the link %s besides lo; sealed mode takes a namespace without any "
+			"--netns: has the link %s besides lo; sealed mode takes a namespace "
+			"without any "
 			"(docker, podman: --network none)",
 			found.other);
 	return 0;
@@ -191,20 +198,23 @@ static int routes_family(int family, const uint8_t *own)
 	return r;
 }
 
-/* What the kernel says to an IPv6 address where IPv6 is compiled out, disabled at boot, or by disable_ipv6. */
+/* What the kernel says to an IPv6 address where IPv6 is compiled out, disabled at boot, or by
+ * disable_ipv6. */
 static bool routes_means_absent(int r)
 {
 	return r == -EACCES || r == -EOPNOTSUPP || r == -EAFNOSUPPORT || r == -EPROTONOSUPPORT;
 }
 
-int routes_set_up(const uint8_t own4[4], const uint8_t own6[16], struct fault *fault, struct routes *ret)
+int routes_set_up(
+	const uint8_t own4[4], const uint8_t own6[16], struct fault *fault, struct routes *ret)
 {
 	struct routes done = {false};
 	struct routes_link found;
 	int r = routes_links(&found);
 
 	if (r < 0)
-		return fault_set(fault, r, "cannot list the links of the network namespace: %s", strerror(-r));
+		return fault_set(fault, r, "cannot list the links of the network namespace: %s",
+			strerror(-r));
 	r = routes_lo(true);
 	if (r < 0)
 		return fault_set(fault, r, "cannot bring lo up: %s", strerror(-r));
@@ -225,7 +235,8 @@ int routes_set_up(const uint8_t own4[4], const uint8_t own6[16], struct fault *f
 	return 0;
 }
 
-/* Failures are not told: the namespace may be half dismantled by its own root, and nothing can leave it anyway. */
+/* Failures are not told: the namespace may be half dismantled by its own root, and nothing can
+ * leave it anyway. */
 void routes_take_back(const struct routes *routes, const uint8_t own4[4], const uint8_t own6[16])
 {
 	if (routes->v6) {

@@ -5,12 +5,14 @@
  *   OFFERED ──ACTIVE from the daemon──▶ ACTIVE ──detach, holder gone, stop──▶ LEAVING ──▶ GONE
  *      └──refused, deadline, holder gone────────────────────────────────────────▲
  *
- * Entering LEAVING ends the processes (when it was held) and takes everything out of the kernel at once; what remains
- * is to wait: for the daemon's GONE, since its copies of the listeners keep the namespace alive, and for the processes,
- * since a cgroup with one inside cannot be removed. Both are given TIME_LEAVING; then the helper goes on without.
+ * Entering LEAVING ends the processes (when it was held) and takes everything out of the kernel at
+ * once; what remains is to wait: for the daemon's GONE, since its copies of the listeners keep the
+ * namespace alive, and for the processes, since a cgroup with one inside cannot be removed. Both
+ * are given TIME_LEAVING; then the helper goes on without.
  *
- * The daemon may die and come back in every state. An OFFERED or ACTIVE sandbox is offered again on each connection;
- * an ACTIVE one stays active meanwhile and its connections wait in the listeners' backlog.
+ * The daemon may die and come back in every state. An OFFERED or ACTIVE sandbox is offered again on
+ * each connection; an ACTIVE one stays active meanwhile and its connections wait in the listeners'
+ * backlog.
  *
  * Limits: LIMIT_SANDBOXES. Not here: sockets, messages.
  */
@@ -28,8 +30,8 @@
 
 enum { SANDBOXES_LEAVING_MS = 5000, SANDBOXES_POLL_MS = 10 };
 
-const char sandboxes_no_daemon[] =
-	"sallyportd is not running: start it with `sallyportd --config FILE`, or both with `scripts/sallyport up`";
+const char sandboxes_no_daemon[] = "sallyportd is not running: start it with `sallyportd --config "
+				   "FILE`, or both with `scripts/sallyport up`";
 
 static const char *const sandboxes_state_names[] = {"offered", "active", "leaving", "gone"};
 
@@ -51,8 +53,8 @@ const char *sandboxes_state_name(enum sandbox_state state)
 static void sandboxes_to(struct sandbox *sandbox, enum sandbox_state state)
 {
 	assert(sandboxes_next[sandbox->state] & 1U << state);
-	log_info("sandbox %s: %s -> %s", sandbox->attachment->id, sandboxes_state_names[sandbox->state],
-		sandboxes_state_names[state]);
+	log_info("sandbox %s: %s -> %s", sandbox->attachment->id,
+		sandboxes_state_names[sandbox->state], sandboxes_state_names[state]);
 	sandbox->state = state;
 }
 
@@ -91,7 +93,8 @@ struct sandbox *sandboxes_after(const struct sandboxes *s, const char *after)
 	return best;
 }
 
-static int sandboxes_conflict(const struct sandboxes *s, const struct attachment *new, struct fault *fault)
+static int sandboxes_conflict(
+	const struct sandboxes *s, const struct attachment *new, struct fault *fault)
 {
 	for (const struct sandbox *one = s->first; one; one = one->next) {
 		const struct attachment *a = one->attachment;
@@ -99,36 +102,41 @@ static int sandboxes_conflict(const struct sandboxes *s, const struct attachment
 		if (one->state == SANDBOX_GONE || one->state == SANDBOX_LEAVING)
 			continue;
 		if (netns_same(&a->identity, &new->identity))
-			return fault_set(fault, -EEXIST, "--netns: is attached already, as %s", a->id);
-		if (cgroup_inside(&a->cgroup, &new->cgroup) || cgroup_inside(&new->cgroup, &a->cgroup))
-			return fault_set(fault, -EEXIST, "--cgroup: overlaps with that of %s", a->id);
+			return fault_set(
+				fault, -EEXIST, "--netns: is attached already, as %s", a->id);
+		if (cgroup_inside(&a->cgroup, &new->cgroup) ||
+			cgroup_inside(&new->cgroup, &a->cgroup))
+			return fault_set(
+				fault, -EEXIST, "--cgroup: overlaps with that of %s", a->id);
 	}
 	return 0;
 }
 
 /* The questions about other sandboxes come before anything is made in the kernel. */
-static int sandboxes_admit(const struct sandboxes *s, const struct attach_spec *spec, struct fault *fault)
+static int sandboxes_admit(
+	const struct sandboxes *s, const struct attach_spec *spec, struct fault *fault)
 {
 	struct attachment probe = {.netns_fd = -1};
 	int r;
 
 	if (!attach_id_valid(spec->request->id))
-		return fault_set(fault, -EINVAL, "--id: wants [a-z0-9][a-z0-9_.-]*, at most %d characters",
-			PROTO_ID - 1);
+		return fault_set(fault, -EINVAL,
+			"--id: wants [a-z0-9][a-z0-9_.-]*, at most %d characters", PROTO_ID - 1);
 	if (sandboxes_find(s, spec->request->id))
 		return fault_set(fault, -EEXIST, "--id: %s is attached already", spec->request->id);
 	if (!s->linked)
 		return fault_set(fault, -ENOTCONN, "%s", sandboxes_no_daemon);
 	if (s->count >= LIMIT_SANDBOXES)
-		return fault_set(fault, -ENOSPC, "%d sandboxes are attached, which is the limit", LIMIT_SANDBOXES);
+		return fault_set(fault, -ENOSPC, "%d sandboxes are attached, which is the limit",
+			LIMIT_SANDBOXES);
 	r = netns_verify(spec->netns_fd, fault, &probe.identity);
 	if (r == 0)
 		r = cgroup_verify(spec->cgroup_fd, fault, &probe.cgroup);
 	return r < 0 ? r : sandboxes_conflict(s, &probe, fault);
 }
 
-int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec, struct sandbox_listener asked,
-	struct fault *fault, struct sandbox **ret)
+int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
+	struct sandbox_listener asked, struct fault *fault, struct sandbox **ret)
 {
 	struct attach_spec whole = *spec;
 	struct sandbox *sandbox;
@@ -168,7 +176,8 @@ void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, cons
 {
 	int r;
 
-	sandbox->asked_end = ended;
+	if (ended.tell)
+		sandbox->asked_end = ended;
 	if (sandbox->state == SANDBOX_LEAVING)
 		return;
 	sandboxes_to(sandbox, SANDBOX_LEAVING);
@@ -180,7 +189,8 @@ void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, cons
 		r = cgroup_kill(sandbox->attachment->cgroup_fd);
 		if (r < 0)
 			(void)log_errno(r, "sandbox %s: its processes cannot be ended",
-				sandbox->attachment->id); /* its network is taken away all the same */
+				sandbox->attachment
+					->id); /* its network is taken away all the same */
 	}
 	attach_undo(sandbox->attachment);
 	sandboxes_tell(&sandbox->asked, error, text);
@@ -225,7 +235,8 @@ static void sandboxes_digest_text(const uint8_t digest[32], char ret[65])
 	ret[64] = '\0';
 }
 
-static void sandboxes_finish(struct sandboxes *s, struct sandbox *sandbox, const struct proto_active *active)
+static void sandboxes_finish(
+	struct sandboxes *s, struct sandbox *sandbox, const struct proto_active *active)
 {
 	struct capture_opening openings[PROTO_OPENINGS];
 	struct fault fault = {""};
@@ -276,7 +287,8 @@ int sandboxes_active(struct sandboxes *s, const struct proto_active *active)
 		sandboxes_finish(s, sandbox, active);
 	sandbox->daemon_failed = active->error != 0;
 	if (sandbox->state == SANDBOX_ACTIVE && active->error)
-		log_error("sandbox %s: the daemon refused it: %s; its connections are not served", active->id, why);
+		log_error("sandbox %s: the daemon refused it: %s; its connections are not served",
+			active->id, why);
 	return 0;
 }
 
@@ -284,7 +296,8 @@ int sandboxes_gone(struct sandboxes *s, const char *id)
 {
 	struct sandbox *sandbox = sandboxes_find(s, id);
 
-	if (!sandbox || sandbox->state != SANDBOX_LEAVING || sandbox->withdraw_due || !sandbox->known)
+	if (!sandbox || sandbox->state != SANDBOX_LEAVING || sandbox->withdraw_due ||
+		!sandbox->known)
 		return -EPROTO;
 	sandbox->known = false;
 	return 0;
@@ -298,7 +311,8 @@ static bool sandboxes_left(struct sandbox *sandbox)
 	if (sandbox->known)
 		return false;
 	if (sandbox->kill && cgroup_populated(a->cgroup_fd)) {
-		(void)cgroup_kill(a->cgroup_fd); /* one may have been forked meanwhile where cgroup.kill is missing */
+		(void)cgroup_kill(a->cgroup_fd); /* one may have been forked meanwhile where
+						    cgroup.kill is missing */
 		return false;
 	}
 	return !sandbox->own_cgroup || cgroup_remove(a->cgroup_fd, &a->cgroup) == 0;
@@ -309,12 +323,14 @@ static int sandboxes_turn(struct sandboxes *s, struct sandbox *sandbox, uint64_t
 {
 	bool late = now >= sandbox->deadline_ms;
 
+	if (sandbox->state == SANDBOX_OFFERED && !late)
+		return (int)(sandbox->deadline_ms - now);
 	if (sandbox->state == SANDBOX_OFFERED) {
-		if (!late)
-			return (int)(sandbox->deadline_ms - now);
 		sandboxes_end(s, sandbox, -ETIMEDOUT,
-			s->linked ? "sallyportd did not answer within 10 seconds" : sandboxes_no_daemon,
+			s->linked ? "sallyportd did not answer within 10 seconds"
+				  : sandboxes_no_daemon,
 			(struct sandbox_listener){NULL, NULL});
+		return 0;
 	}
 	if (sandbox->state != SANDBOX_LEAVING)
 		return -1;

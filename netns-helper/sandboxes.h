@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sandboxes.h – all sandboxes of this helper and where each is in its life. What is owed to the daemon (an offer, a
- * withdrawal) is noted here; daemon_link.c sends it. Who waits for an outcome leaves a function to be told by.
+ * sandboxes.h – all sandboxes of this helper and where each is in its life. What is owed to the
+ * daemon (an offer, a withdrawal) is noted here; daemon_link.c sends it. Who waits for an outcome
+ * leaves a function to be told by.
  */
 #ifndef SALLYPORT_SANDBOXES_H
 #define SALLYPORT_SANDBOXES_H
@@ -14,13 +15,16 @@
 #include "netns-helper/proto.h"
 
 enum sandbox_state {
-	SANDBOX_OFFERED, /* in the kernel, inactive; the daemon's answer is awaited until the deadline */
-	SANDBOX_ACTIVE,	 /* lets through */
-	SANDBOX_LEAVING, /* out of the kernel; the daemon's copies and its processes are awaited until the deadline */
-	SANDBOX_GONE,	 /* freed by the next sandboxes_tick() */
+	SANDBOX_OFFERED, /* in the kernel, inactive; the daemon's answer is awaited until the
+			    deadline */
+	SANDBOX_ACTIVE, /* lets through */
+	SANDBOX_LEAVING, /* out of the kernel; the daemon's copies and its processes are awaited
+			    until the deadline */
+	SANDBOX_GONE, /* freed by the next sandboxes_tick() */
 };
 
-/* Told once: that an attach succeeded or failed, or that a detach is complete. error is 0 or -errno. */
+/* Told once: that an attach succeeded or failed, or that a detach is complete. error is 0 or
+ * -errno. */
 struct sandbox_listener {
 	void (*tell)(void *who, int error, const char *text);
 	void *who;
@@ -30,16 +34,16 @@ struct sandbox {
 	struct sandbox *next;
 	struct attachment *attachment; /* owned */
 	enum sandbox_state state;
-	uint64_t deadline_ms;	       /* of OFFERED and LEAVING, monotonic */
+	uint64_t deadline_ms; /* of OFFERED and LEAVING, monotonic */
 	struct sandbox_listener asked; /* who waits for the attach */
 	struct sandbox_listener asked_end; /* who waits for the detach */
-	struct sandbox_listener holder;	   /* whose connection it lives by: told when it is gone */
-	bool offer_due;	   /* to be sent */
+	struct sandbox_listener holder; /* whose connection it lives by: told when it is gone */
+	bool offer_due; /* to be sent */
 	bool withdraw_due; /* to be sent */
-	bool answer_owed;  /* the daemon has an OFFER that it has not answered */
-	bool known;	   /* the daemon has had an OFFER and no GONE came: a detach withdraws it */
-	bool kill;	   /* its processes end with it */
-	bool own_cgroup;   /* its cgroup is removed with it */
+	bool answer_owed; /* the daemon has an OFFER that it has not answered */
+	bool known; /* the daemon has had an OFFER and no GONE came: a detach withdraws it */
+	bool kill; /* its processes end with it */
+	bool own_cgroup; /* its cgroup is removed with it */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
 };
@@ -67,15 +71,17 @@ struct sandbox *sandboxes_after(const struct sandboxes *s, const char *after);
 const char *sandboxes_state_name(enum sandbox_state state);
 
 /*
- * Makes one, which is then OFFERED; `asked` will be told the outcome. Refused at once, with *fault: an id or a
- * namespace that is attached, overlapping cgroups, no daemon, LIMIT_SANDBOXES, and what attach_begin() refuses.
+ * Makes one, which is then OFFERED; `asked` will be told the outcome. Refused at once, with *fault:
+ * an id or a namespace that is attached, overlapping cgroups, no daemon, LIMIT_SANDBOXES, and what
+ * attach_begin() refuses.
  */
-int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec, struct sandbox_listener asked,
-	struct fault *fault, struct sandbox **ret);
+int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
+	struct sandbox_listener asked, struct fault *fault, struct sandbox **ret);
 
 /*
- * Takes it out of the kernel and begins to wait for the rest; who waited for an attach is told error and text.
- * Of one that is LEAVING already only the listener is replaced.
+ * Takes it out of the kernel and begins to wait for the rest; who waited for an attach is told
+ * error and text. Of one that is LEAVING already only the listener, if there is one,
+ * is replaced.
  */
 void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, const char *text,
 	struct sandbox_listener ended);

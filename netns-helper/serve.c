@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * serve.c – the resident half: one thread, one loop, helper.sock (root's requests) and link.sock (the daemon).
+ * serve.c – the resident half: one thread, one loop, helper.sock (root's requests) and link.sock
+ * (the daemon).
  *
- * Owns: the programs and maps, every sandbox, both sockets, the mount in the state directory. Ends by a signal, or, when
- * private, with its parent and with the last sandbox that was held; then takes every sandbox down, waits for its
- * processes and the daemon's copies, and removes what it made.
+ * Owns: the programs and maps, every sandbox, both sockets, the mount in the state directory. Ends
+ * by a signal, or, when private, with its parent and with the last sandbox that was held; then
+ * takes every sandbox down, waits for its processes and the daemon's copies, and removes what it
+ * made.
  *
- * When the daemon dies, sandboxes stay and connections wait in the backlog. When this process dies (SIGKILL), its BPF
- * links go with it: in a sealed namespace every connect() is then refused (ECONNREFUSED, nobody listens), nothing can
- * leave, and the nft table and the routes stay until the namespace ends. A new helper does not take old sandboxes over:
- * they are attached anew.
+ * When the daemon dies, sandboxes stay and connections wait in the backlog. When this process dies
+ * (SIGKILL), its BPF links go with it: in a sealed namespace every connect() is then refused
+ * (ECONNREFUSED, nobody listens), nothing can leave, and the nft table and the routes stay until
+ * the namespace ends. A new helper does not take old sandboxes over: they are attached anew.
  *
  * Why each request is tolerable, should the asking side be taken over:
  *
- * ATTACH, DETACH, LIST, ENTER come by helper.sock, where only uid 0 of outside every sandbox is heard: whoever may ask
- * could do the same by its own means. The proxy cannot ask them at all, nor can a root in a sandbox. Still the
- * descriptors are verified, for mistakes: attaching our own namespace or a cgroup that we are in would cut the host off.
+ * ATTACH, DETACH, LIST, ENTER come by helper.sock, where only uid 0 of outside every sandbox is
+ * heard: whoever may ask could do the same by its own means. The proxy cannot ask them at all, nor
+ * can a root in a sandbox. Still the descriptors are verified, for mistakes: attaching our own
+ * namespace or a cgroup that we are in would cut the host off.
  *
- * ACTIVE, by link.sock from the proxy: lets a sandbox go on that waits for exactly this, and lifts ranges from the
- * address refusal of that sandbox alone. A proxy that was taken over may lie about both. It gains nothing: every
- * connection of a sandbox ends at this same proxy in any case, and nothing else can leave the namespace. It cannot choose
- * the sandbox's id, namespace or cgroup, touch one that is active, or open anything outside sandboxes.
+ * ACTIVE, by link.sock from the proxy: lets a sandbox go on that waits for exactly this, and lifts
+ * ranges from the address refusal of that sandbox alone. A proxy that was taken over may lie about
+ * both. It gains nothing: every connection of a sandbox ends at this same proxy in any case, and
+ * nothing else can leave the namespace. It cannot choose the sandbox's id, namespace or cgroup,
+ * touch one that is active, or open anything outside sandboxes.
  *
  * GONE, from the proxy: ends a wait that would end by itself 5 s later.
  *
- * What travels to the proxy (listeners, DNS sockets, two maps, a sealed policy) is of use only for serving sandboxes:
- * no descriptor leads back to a namespace, a cgroup or a program.
+ * What travels to the proxy (listeners, DNS sockets, two maps, a sealed policy) is of use only for
+ * serving sandboxes: no descriptor leads back to a namespace, a cgroup or a program.
  *
- * #syscalls: accept4 getsockopt recvmsg sendmsg epoll_wait signalfd4 read close prctl, and those of the parts
+ * #syscalls: accept4 getsockopt recvmsg sendmsg epoll_wait signalfd4 read close prctl, and those of
+ * the parts
  */
 #include <errno.h>
 #include <pwd.h>
@@ -58,8 +63,8 @@
 #include "base/log.h"
 
 enum {
-	SERVE_FDS = 3,			       /* an ATTACH has the most */
-	SERVE_PEERS = LIMIT_SANDBOXES + 64,    /* a held sandbox takes one for its life */
+	SERVE_FDS = 3, /* an ATTACH has the most */
+	SERVE_PEERS = LIMIT_SANDBOXES + 64, /* a held sandbox takes one for its life */
 	SERVE_SOCK_MODE = 0600,
 	SERVE_LINK_MODE = 0660,
 };
@@ -77,8 +82,8 @@ struct peer {
 	struct loop_source source; /* fd -1: to be freed after the turn */
 	enum peer_phase phase;
 	uint32_t done; /* ops that come once and came, as bits */
-	uint32_t op;   /* the request that waits */
-	bool hold;     /* asked for by the attach that waits */
+	uint32_t op; /* the request that waits */
+	bool hold; /* asked for by the attach that waits */
 	pid_t pid;
 	struct sandbox *sandbox; /* attached by it and held, or to be; borrowed */
 };
@@ -93,7 +98,7 @@ struct serve {
 	struct daemon_link link;
 	struct peer *peers;
 	size_t npeers;
-	bool held;     /* a sandbox has been held */
+	bool held; /* a sandbox has been held */
 	bool stopping;
 };
 
@@ -167,23 +172,18 @@ static bool serve_search_valid(const struct proto_attach *request)
 static int answer_attach(struct peer *peer, const union serve_message *m, const int *fds)
 {
 	const struct proto_attach *request = &m->attach;
-	struct attach_spec spec = {.request = request, .netns_fd = fds[0], .cgroup_fd = fds[1], .policy_fd = fds[2]};
+	struct attach_spec spec = {
+		.request = request, .netns_fd = fds[0], .cgroup_fd = fds[1], .policy_fd = fds[2]};
 	struct sandbox_listener asked = {peer_told, peer};
 	struct fault fault = {""};
 	int r;
 
-	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 || request->strict > 1 ||
-		!serve_search_valid(request))
+	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 ||
+		request->strict > 1 || !serve_search_valid(request))
 		return -EPROTO;
 	r = sandboxes_attach(&peer->serve->sandboxes, &spec, asked, &fault, &peer->sandbox);
 	if (r < 0)
 		return peer_refused(peer, PROTO_ATTACH, r, &fault);
-	if (request->strict && !peer->sandbox->attachment->routes.v6) {
-		sandboxes_end(&peer->serve->sandboxes, peer->sandbox, 0, "", (struct sandbox_listener){NULL, NULL});
-		(void)fault_set(&fault, -EAFNOSUPPORT, "--strict: the network namespace has no IPv6");
-		peer->sandbox = NULL;
-		return peer_refused(peer, PROTO_ATTACH, -EAFNOSUPPORT, &fault);
-	}
 	peer->op = PROTO_ATTACH;
 	peer->hold = request->hold;
 	peer->phase = PEER_WAITING;
@@ -193,7 +193,8 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 /* The sandbox that the request names, or NULL with the reason. */
 static struct sandbox *serve_named(const struct peer *peer, const char *id, struct fault *fault)
 {
-	struct sandbox *sandbox = attach_id_valid(id) ? sandboxes_find(&peer->serve->sandboxes, id) : NULL;
+	struct sandbox *sandbox =
+		attach_id_valid(id) ? sandboxes_find(&peer->serve->sandboxes, id) : NULL;
 
 	if (!sandbox)
 		(void)fault_set(fault, -ENOENT, "--id: no such sandbox is attached");
@@ -231,8 +232,9 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	sandbox = sandboxes_after(&peer->serve->sandboxes, m->name.id);
 	if (sandbox) {
 		a = sandbox->attachment;
-		(void)snprintf(reply.text, sizeof(reply.text), "%s %s mode=sealed netns=%llu slots=%u ipv6=%s%s cgroup=%.300s",
-			a->id, sandboxes_state_name(sandbox->state), (unsigned long long)a->cookie,
+		(void)snprintf(reply.text, sizeof(reply.text),
+			"%s %s mode=sealed netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
+			sandboxes_state_name(sandbox->state), (unsigned long long)a->cookie,
 			a->listeners.nslots, a->routes.v6 ? "yes" : "no",
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
 	}
@@ -261,7 +263,8 @@ static int answer_enter(struct peer *peer, const union serve_message *m, const i
 	return fdpass_send(peer->source.fd, &entered, sizeof(entered), out, ARRAY_SIZE(out));
 }
 
-/* Everything that may be asked. A message that is no row, or not in its row's phase, ends the connection. */
+/* Everything that may be asked. A message that is no row, or not in its row's phase, ends the
+ * connection. */
 static const struct {
 	uint32_t op;
 	unsigned int phases;
@@ -276,7 +279,8 @@ static const struct {
 	{PROTO_ENTER, PEER_IDLE | PEER_HOLDING, false, sizeof(struct proto_name), 0, answer_enter},
 };
 
-static int peer_dispatch(struct peer *peer, const union serve_message *m, size_t n, const int *fds, size_t nfds)
+static int peer_dispatch(
+	struct peer *peer, const union serve_message *m, size_t n, const int *fds, size_t nfds)
 {
 	if (n < sizeof(m->head) || m->head.version != PROTO_VERSION)
 		return -EPROTO;
@@ -335,7 +339,9 @@ static void peer_ready(struct loop_source *source, uint32_t events)
 	if (r == 0 || r == -EAGAIN)
 		return;
 	if (r != -EPIPE && r != -ECONNRESET)
-		(void)log_errno(r, "helper.sock: a message of pid %d was not acceptable; its connection is closed",
+		(void)log_errno(r,
+			"helper.sock: a message of pid %d was not acceptable; its connection is "
+			"closed",
 			(int)peer->pid);
 	peer_drop(peer);
 }
@@ -388,7 +394,8 @@ static void serve_accept(struct loop_source *source, uint32_t events)
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return;
-	*peer = (struct peer){.serve = serve, .source = {fd, peer_ready}, .phase = PEER_IDLE, .pid = cred.pid};
+	*peer = (struct peer){
+		.serve = serve, .source = {fd, peer_ready}, .phase = PEER_IDLE, .pid = cred.pid};
 	if (loop_watch(&serve->loop, &peer->source, EPOLLIN) < 0) {
 		free(peer);
 		return;
@@ -407,7 +414,8 @@ static void serve_stop(struct serve *serve)
 	loop_forget(&serve->loop, &serve->listener);
 	for (struct sandbox *one = serve->sandboxes.first; one; one = one->next)
 		if (one->state != SANDBOX_GONE)
-			sandboxes_end(&serve->sandboxes, one, -ECANCELED, "the helper stops", one->asked_end);
+			sandboxes_end(&serve->sandboxes, one, -ECANCELED, "the helper stops",
+				one->asked_end);
 }
 
 static void serve_signal(struct loop_source *source, uint32_t events)
@@ -418,7 +426,8 @@ static void serve_signal(struct loop_source *source, uint32_t events)
 	(void)events; /* only readiness is watched */
 	if (read(source->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
-	log_info("signal %u: stopping, %zu sandboxes attached", info.ssi_signo, serve->sandboxes.count);
+	log_info("signal %u: stopping, %zu sandboxes attached", info.ssi_signo,
+		serve->sandboxes.count);
 	serve_stop(serve);
 }
 
@@ -459,14 +468,16 @@ static int serve_signals(struct serve *serve)
 }
 
 /* The second half of the start: everything that the link and requests need is in place. */
-static int serve_listen(struct serve *serve, const struct passwd *user, int events_fd, struct fault *fault)
+static int serve_listen(
+	struct serve *serve, const struct passwd *user, int events_fd, struct fault *fault)
 {
 	int link, helper, r;
 
 	link = state_listen(&serve->state, STATE_LINK_SOCK, SERVE_LINK_MODE, user->pw_gid, fault);
 	if (link < 0)
 		return link;
-	r = daemon_link_init(&serve->link, &serve->loop, &serve->sandboxes, link, events_fd, user->pw_uid);
+	r = daemon_link_init(
+		&serve->link, &serve->loop, &serve->sandboxes, link, events_fd, user->pw_uid);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch link.sock: %s", strerror(-r));
 	helper = state_listen(&serve->state, STATE_HELPER_SOCK, SERVE_SOCK_MODE, 0, fault);
@@ -476,7 +487,7 @@ static int serve_listen(struct serve *serve, const struct passwd *user, int even
 	r = loop_watch(&serve->loop, &serve->listener, EPOLLIN);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch helper.sock: %s", strerror(-r));
-	r = privileges_serve(serve->options->private);
+	r = privileges_serve();
 	return r < 0 ? fault_set(fault, r, "cannot drop privileges: %s", strerror(-r)) : 0;
 }
 
@@ -523,7 +534,8 @@ static int serve_start(struct serve *serve, struct fault *fault)
 	int r;
 
 	if (!user)
-		return fault_set(fault, -ENOENT, "--daemon-user: there is no user %s: scripts/setup makes it",
+		return fault_set(fault, -ENOENT,
+			"--daemon-user: there is no user %s: scripts/setup makes it",
 			serve->options->daemon_user);
 	r = loop_init(&serve->loop);
 	if (r == 0)

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 
 struct serve_options {
-	const char *state;	 /* the state directory */
+	const char *state; /* the state directory */
 	const char *daemon_user; /* who may connect to link.sock besides root */
-	bool private;		 /* ends with its parent or with the first held sandbox, and removes the directory */
+	bool private; /* ends with its parent or with the first held sandbox, and removes the
+			 directory */
 };
 
 /* Serves until SIGTERM, SIGINT or SIGHUP. The exit status. Logs its own failures. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * state.c – see state.h. Sockets are reached through /proc/self/fd/N, as a path may be longer than sun_path (108).
- * #syscalls: mkdir open flock fchown fchmod statfs mount umount2 socket bind listen connect unlinkat
+ * state.c – see state.h. Sockets are reached through /proc/self/fd/N, as a path may be longer than
+ * sun_path (108). #syscalls: mkdir open flock fchown fchmod statfs mount umount2 socket bind listen
+ * connect unlinkat
  */
 #include <dirent.h>
 #include <errno.h>
@@ -63,9 +64,11 @@ int state_mount(struct state *s, struct fault *fault)
 	/* the lock is ours, so whoever mounted this is dead; its pins go with the mount */
 	while (statfs(path, &fs) == 0 && fs.f_type == BPF_FS_MAGIC)
 		if (umount2(path, MNT_DETACH) < 0)
-			return fault_set(fault, -errno, "cannot unmount the old %s: %s", path, strerror(errno));
+			return fault_set(fault, -errno, "cannot unmount the old %s: %s", path,
+				strerror(errno));
 	if (mount("sallyport", path, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0)
-		return fault_set(fault, -errno, "cannot mount a bpffs at %s: %s", path, strerror(errno));
+		return fault_set(
+			fault, -errno, "cannot mount a bpffs at %s: %s", path, strerror(errno));
 	s->mounted = true;
 	return 0;
 }
@@ -92,22 +95,25 @@ static int state_bind(const struct state *s, const char *name, mode_t mode, gid_
 	(void)unlinkat(s->dir, name, 0); /* what a dead helper left */
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
 		return -errno;
-	if (fchownat(s->dir, name, 0, group, AT_SYMLINK_NOFOLLOW) < 0 || fchmodat(s->dir, name, mode, 0) < 0 ||
-		listen(fd, STATE_BACKLOG) < 0)
+	if (fchownat(s->dir, name, 0, group, AT_SYMLINK_NOFOLLOW) < 0 ||
+		fchmodat(s->dir, name, mode, 0) < 0 || listen(fd, STATE_BACKLOG) < 0)
 		return -errno;
 	return TAKE_FD(fd);
 }
 
-int state_listen(const struct state *s, const char *name, mode_t mode, gid_t group, struct fault *fault)
+int state_listen(
+	const struct state *s, const char *name, mode_t mode, gid_t group, struct fault *fault)
 {
 	int fd = state_bind(s, name, mode, group);
 
 	if (fd < 0)
-		return fault_set(fault, fd, "cannot listen at %s/%s: %s", s->path, name, strerror(-fd));
+		return fault_set(
+			fault, fd, "cannot listen at %s/%s: %s", s->path, name, strerror(-fd));
 	return fd;
 }
 
-/* Empties a directory; neither symbolic links nor mounts are followed, as rmdir of a mount point fails. */
+/* Empties a directory; neither symbolic links nor mounts are followed, as rmdir of a mount point
+ * fails. */
 static void state_empty(int dir, int depth)
 {
 	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -127,10 +133,12 @@ static void state_empty(int dir, int depth)
 		if (unlinkat(dir, entry->d_name, 0) == 0 || depth == 0)
 			continue;
 		child = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (child < 0 || fstat(child, &st) < 0 || fstat(dir, &own) < 0 || st.st_dev != own.st_dev)
+		if (child < 0 || fstat(child, &st) < 0 || fstat(dir, &own) < 0 ||
+			st.st_dev != own.st_dev)
 			continue;
 		state_empty(child, depth - 1);
-		(void)unlinkat(dir, entry->d_name, AT_REMOVEDIR); /* what stays is seen by who looks */
+		(void)unlinkat(
+			dir, entry->d_name, AT_REMOVEDIR); /* what stays is seen by who looks */
 	}
 	(void)closedir(entries); /* only read */
 }
@@ -141,9 +149,10 @@ void state_close(struct state *s, bool all)
 
 	state_bpf_path(s, path);
 	if (s->mounted)
-		(void)umount2(path, MNT_DETACH); /* a reader may still look at a pin; it ends with him */
+		(void)umount2(
+			path, MNT_DETACH); /* a reader may still look at a pin; it ends with him */
 	s->mounted = false;
-	(void)rmdir(path);			      /* these may never have been made */
+	(void)rmdir(path); /* these may never have been made */
 	(void)unlinkat(s->dir, STATE_HELPER_SOCK, 0);
 	(void)unlinkat(s->dir, STATE_LINK_SOCK, 0);
 	if (all)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * view.c – the mounts of a sandbox. Files stay the host's: this confines the network, and here only what leads around
- * it is taken away: state directories, unix sockets of services that would act for the caller outside, other processes,
- * control of the own cgroup.
+ * view.c – the mounts of a sandbox. Files stay the host's: this confines the network, and here only
+ * what leads around it is taken away: state directories, unix sockets of services that would act
+ * for the caller outside, other processes, control of the own cgroup.
  *
- * The state directory is covered by a small tmpfs in which the trust directory and resolv.conf are, at the path at
- * which the launcher knows them. Everything is mounted read-only where it is ours.
+ * The state directory is covered by a small tmpfs in which the trust directory and resolv.conf are,
+ * at the path at which the launcher knows them. Everything is mounted read-only where it is ours.
  *
  * #syscalls: mount mount_setattr open_tree move_mount mkdirat openat write
  */
@@ -28,14 +28,15 @@ static const char *const view_states[] = {"/run/sallyport*", "/var/run/sallyport
 
 /* System bundles of the distributions; those that exist are covered. */
 static const char *const view_bundles[] = {
-	"/etc/ssl/certs/ca-certificates.crt",		     /* Debian, Alpine, Arch */
-	"/etc/pki/tls/certs/ca-bundle.crt",		     /* Fedora, RHEL */
+	"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
+	"/etc/pki/tls/certs/ca-bundle.crt", /* Fedora, RHEL */
 	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* … what that leads to */
-	"/etc/ssl/ca-bundle.pem",			     /* openSUSE */
-	"/etc/ssl/cert.pem",				     /* Alpine, and whoever links it */
+	"/etc/ssl/ca-bundle.pem", /* openSUSE */
+	"/etc/ssl/cert.pem", /* Alpine, and whoever links it */
 };
 
-/* Services that would resolve names, start processes or open connections outside for whoever may connect. */
+/* Services that would resolve names, start processes or open connections outside for whoever may
+ * connect. */
 static const char *const view_sockets[] = {
 	"/run/nscd/socket",
 	"/run/systemd/resolve/io.systemd.Resolve",
@@ -50,7 +51,8 @@ static const char *const view_sockets[] = {
 static const char *const view_directories[] = {"/run/user", "/run/libvirt"};
 
 /* Kernel settings, which a root without capabilities still owns. */
-static const char *const view_kernel[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"};
+static const char *const view_kernel[] = {
+	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"};
 
 static int view_readonly(const char *path, unsigned int flags)
 {
@@ -73,12 +75,14 @@ static int view_hide(const char *directory)
 {
 	if (access(directory, F_OK) < 0)
 		return 0;
-	return mount("sallyport", directory, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=1m") < 0
+	return mount("sallyport", directory, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		       "mode=0755,size=1m") < 0
 		       ? -errno
 		       : 0;
 }
 
-/* Nothing that is mounted from here on shows outside. In a chroot "/" is no mount, and its mounts are taken singly. */
+/* Nothing that is mounted from here on shows outside. In a chroot "/" is no mount, and its mounts
+ * are taken singly. */
 static int view_private(void)
 {
 	char line[2 * PATH_MAX + 512], point[PATH_MAX];
@@ -93,7 +97,8 @@ static int view_private(void)
 		return -errno;
 	while (fgets(line, sizeof(line), f))
 		if (sscanf(line, "%*d %*d %*s %*s %4095s", point) == 1)
-			(void)mount(NULL, point, NULL, MS_PRIVATE, NULL); /* one that is covered is out of reach */
+			(void)mount(NULL, point, NULL, MS_PRIVATE,
+				NULL); /* one that is covered is out of reach */
 	(void)fclose(f); /* only read */
 	return 0;
 }
@@ -146,7 +151,8 @@ static int view_resolver(const struct view_spec *spec)
 	int r;
 
 	for (size_t i = 0; i < PROTO_SEARCH && spec->search[i][0]; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "search ", spec->search[i]);
+		n += (size_t)snprintf(
+			text + n, sizeof(text) - n, "%s%s", i ? " " : "search ", spec->search[i]);
 	if (spec->search[0][0])
 		(void)snprintf(text + n, sizeof(text) - n, "\n");
 	(void)snprintf(path, sizeof(path), "%s/resolv.conf", spec->state);
@@ -232,13 +238,14 @@ int view_set_up(const struct view_spec *spec, struct fault *fault)
 		return fault_set(fault, r, "cannot make the mounts private: %s", strerror(-r));
 	r = view_cgroups();
 	if (r < 0)
-		return fault_set(fault, r, "cannot make the cgroup tree read-only: %s", strerror(-r));
+		return fault_set(
+			fault, r, "cannot make the cgroup tree read-only: %s", strerror(-r));
 	r = view_hide_states(spec->state);
 	if (r == 0)
 		r = view_own_state(spec);
 	if (r < 0)
-		return fault_set(fault, r, "cannot cover %s, resolv.conf and the trust bundle: %s", spec->state,
-			strerror(-r));
+		return fault_set(fault, r, "cannot cover %s, resolv.conf and the trust bundle: %s",
+			spec->state, strerror(-r));
 	r = view_services();
 	if (r < 0)
 		return fault_set(fault, r, "cannot hide the sockets of services: %s", strerror(-r));

@@ -84,7 +84,7 @@ def send(sock, message, fds=()):
 class Offer:
     def __init__(self, message, fds):
         self.id = message[8:72].rstrip(b"\0").decode()
-        self.netns, self.nslots, self.has_v6 = struct.unpack_from("QIB", message, 72)
+        self.netns, self.cgroup, self.nslots, self.has_v6 = struct.unpack_from("QQIB", message, 72)
         self.fds = fds
         self.policy, self.flows, self.udp4 = fds[:3]
         rest = fds[3:]

@@ -14,6 +14,8 @@ import helper_rig
 from helper_rig import (ACTIVE, ATTACH, DETACH, ENTER, GONE, LIST, NETNS, REPLY, VERSION, active, attach, name, opening,
     receive, send, until)
 
+IP_PKTINFO = 8  # linux/in.h; python 3.11 does not name it
+
 
 @pytest.fixture
 def rig():
@@ -270,7 +272,15 @@ def test_attach_and_detach_leave_nothing(rig, netns):
         assert rig.ctl("detach", "--id", "a").returncode == 0
         assert not daemon.offers
     assert (rig.helper_fds(), pins(), ruleset(), routes()) == before
-    assert "192.0.2.1" not in before[3] and "default" not in before[3]
+    assert "inet 192.0.2.1" not in before[3] and "local default" not in before[3]
+
+
+def test_policy_faults_name_the_file(rig, tmp_path):
+    rig.daemon(lambda offer: active(offer.id, error=errno.EINVAL, text="policy:3:1: there is no key"))
+    policy = tmp_path / "mine.yaml"
+    policy.write_text("version: 1\n")
+    done = rig.ctl("attach", "--id", "a", "--netns", "new", "--cgroup", rig.cgroup(), "--policy", str(policy))
+    assert done.returncode == 1 and f"{policy}:3:1: there is no key" in done.stderr
 
 
 def test_policy_arrives_sealed(rig, tmp_path):
@@ -354,7 +364,7 @@ for family, address in ((socket.AF_INET, '203.0.113.53'), (socket.AF_INET, '127.
     answered = 0
     end = time.monotonic() + 20
     while client.poll() is None and time.monotonic() < end:
-        for sock, level, kind in ((v4, socket.IPPROTO_IP, socket.IP_PKTINFO), (v6, socket.IPPROTO_IPV6, socket.IPV6_PKTINFO)):
+        for sock, level, kind in ((v4, socket.IPPROTO_IP, IP_PKTINFO), (v6, socket.IPPROTO_IPV6, socket.IPV6_PKTINFO)):
             try:
                 question, control, _, peer = sock.recvmsg(512, 512)
             except TimeoutError:
@@ -382,11 +392,35 @@ def test_refused_policy_is_told_and_undone(rig, netns):
 
 
 def test_silent_daemon_has_ten_seconds(rig):
-    rig.daemon(lambda offer: None)
+    daemon = rig.daemon(lambda offer: None)
     begun = time.monotonic()
     done = rig.ctl("attach", "--id", "a", "--netns", "new", "--cgroup", rig.cgroup())
     assert done.returncode == 1 and "within 10 seconds" in done.stderr
     assert 9 < time.monotonic() - begun < 14
+    until("withdrawn", lambda: not daemon.offers)
+
+
+def test_namespace_without_ipv6(rig, netns):
+    """Is attached with a note, or refused when that is asked for."""
+    daemon = rig.daemon()
+    subprocess.run(["nsenter", f"--net={netns}", "sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6;"
+        "echo 1 > /proc/sys/net/ipv6/conf/lo/disable_ipv6"], check=True)
+    options = ["attach", "--id", "a", "--netns", netns, "--cgroup", rig.cgroup()]
+    done = rig.ctl(*options, "--strict")
+    assert done.returncode == 1 and "--strict: the network namespace has no IPv6" in done.stderr
+    assert rig.ctl(*options).returncode == 0
+    assert "ipv6=no" in rig.ctl("list").stdout and not daemon.offers["a"].has_v6
+    attempts = inside(netns, CONNECT + "print(attempt(v4, '203.0.113.9', 443), attempt(v6, '2001:db8::9', 443))")
+    assert attempts.split()[0] == "connected" and attempts.split()[1] != "connected"
+
+
+def test_detach_of_a_held_sandbox_by_another_is_answered(rig):
+    rig.daemon()
+    holder = hold(rig, rig.cgroup())
+    sleeper = subprocess.Popen([NETNS, "--state", rig.state, "enter", "--id", "held", "--", "sleep", "600"])
+    until("entered", lambda: len(open(os.path.join(rig.cgroups[0], "cgroup.procs")).read().split()) == 2)
+    assert rig.ctl("detach", "--id", "held").returncode == 0
+    assert holder.wait(5) == 0 and sleeper.wait(5) == 128 + signal.SIGKILL
 
 
 def test_client_that_gives_up_ends_its_attach(rig):
