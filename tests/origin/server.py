@@ -15,6 +15,7 @@ from . import behaviours, message, zone
 PORTS = {443: True, 8443: True, 80: False, 8080: False, 5432: False, 22: False}  # port: TLS
 HEAD_END = b"\r\n\r\n"
 IDLE = 60
+CLOSING = 0.5  # seconds for the other side's goodbye
 
 
 def plain_address(address):
@@ -144,6 +145,9 @@ class Origin:
                 return
             self._sockets.add(sock)
             self._speak(connection, sock)
+            if tls:
+                sock.settimeout(CLOSING)
+                sock.unwrap()  # an end in order: without it what ends with the connection looks cut off
         except ssl.SSLError as error:
             connection.failure = error.reason or str(error)
         except (OSError, ConnectionError, ValueError, IndexError) as error:
