@@ -42,6 +42,7 @@ class Connection:
 class Origin:
     def __init__(self, netns, pki, ports=None):
         self.connections = []
+        self._arrived = []  # every request, in the order of arrival
         self._pki = pki
         self._extra = {}
         self._changed = threading.Condition()
@@ -69,8 +70,7 @@ class Origin:
     def requests(self, path=None, host=None):
         return [
             request
-            for connection in list(self.connections)
-            for request in list(connection.requests)
+            for request in list(self._arrived)
             if (path is None or request.path == path)
             and (host is None or host in request.values("host"))
         ]
@@ -166,6 +166,7 @@ class Origin:
                 return
             request = message.parse_head(connection, head)
             connection.requests.append(request)
+            self._arrived.append(request)
             self._note()
             exchange = behaviours.Exchange(sock, reader, request)
             behaviours.find(request.path, self._extra)(exchange)
