@@ -15,6 +15,7 @@ from . import behaviours, message, zone
 PORTS = {443: True, 8443: True, 80: False, 8080: False, 5432: False, 22: False}  # port: TLS
 HEAD_END = b"\r\n\r\n"
 IDLE = 60
+CLOSING = 0.5  # seconds for the other side's goodbye
 
 
 def plain_address(address):
@@ -41,6 +42,7 @@ class Connection:
 class Origin:
     def __init__(self, netns, pki, ports=None):
         self.connections = []
+        self._arrived = []  # every request, in the order of arrival
         self._pki = pki
         self._extra = {}
         self._changed = threading.Condition()
@@ -68,8 +70,7 @@ class Origin:
     def requests(self, path=None, host=None):
         return [
             request
-            for connection in list(self.connections)
-            for request in list(connection.requests)
+            for request in list(self._arrived)
             if (path is None or request.path == path)
             and (host is None or host in request.values("host"))
         ]
@@ -144,6 +145,9 @@ class Origin:
                 return
             self._sockets.add(sock)
             self._speak(connection, sock)
+            if tls:
+                sock.settimeout(CLOSING)
+                sock.unwrap()  # an end in order: without it what ends with the connection looks cut off
         except ssl.SSLError as error:
             connection.failure = error.reason or str(error)
         except (OSError, ConnectionError, ValueError, IndexError) as error:
@@ -162,6 +166,7 @@ class Origin:
                 return
             request = message.parse_head(connection, head)
             connection.requests.append(request)
+            self._arrived.append(request)
             self._note()
             exchange = behaviours.Exchange(sock, reader, request)
             behaviours.find(request.path, self._extra)(exchange)

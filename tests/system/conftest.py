@@ -36,6 +36,7 @@ def pytest_configure(config):
     """A terminated run cleans up like an interrupted one."""
 
     def interrupt(*_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows is the cleaning up
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)

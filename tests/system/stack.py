@@ -118,7 +118,9 @@ class Stack:
         return self.daemon.wait(20)
 
     def stop(self):
-        """Daemon and helper go when asked, and leave nothing."""
+        """Daemon and helper go when asked, and leave nothing. A second time does nothing."""
+        if not os.path.isdir(self.cgroup):
+            return
         problems = []
         for name, process in (("daemon", self.daemon), ("helper", self.helper)):
             if process is None:
@@ -135,6 +137,7 @@ class Stack:
                 problems.append(f"{name} ended with {process.returncode}")
             if FAULTS.search(self.log(name)):
                 problems.append(f"{name} reports a fault: {self.log(name)[-3000:]}")
+        os.rmdir(self.cgroup)
         with open("/proc/self/mounts", encoding="utf-8") as mounts:
             problems += [f"still mounted: {line}" for line in mounts if self.state in line]
         assert not problems, "; ".join(problems)

@@ -31,10 +31,8 @@ def test_bodies_of_every_size_pass_both_ways(sandbox, origin, size):
     body = pattern(size)
     with client.https(sandbox) as connection:
         head = f"POST /upload HTTP/1.1\r\nHost: api.test\r\nContent-Length: {size}\r\n\r\n"
-        sender = threading.Thread(target=connection.send, args=(head.encode() + body,))
-        sender.start()
+        connection.send(head.encode() + body)
         assert connection.reply("POST").status == 200
-        sender.join()
         assert origin.last("/upload").body == body
         assert connection.get(f"/bytes/{size}").body == body
 
