@@ -26,7 +26,7 @@ enum {
 	LIMIT_CONNECTIONS = 1024,   /* of one sandbox on one worker, unless the policy says otherwise */
 	LIMIT_LEAVES = 1024,	    /* minted leaves kept, oldest out */
 	LIMIT_LOOKUPS = 256,	    /* DNS lookups at once */
-	LIMIT_LOOKUPS_SANDBOX = 16, /* of these, for one sandbox */
+	LIMIT_LOOKUPS_SANDBOX = 16, /* of these, for one sandbox while others wait */
 	LIMIT_ADDRESSES = 8,	    /* candidates of one name */
 	LIMIT_POOL_IDLE = 64,	    /* idle upstream connections of one worker */
 	LIMIT_SANDBOX_ID = 63,	    /* characters of a sandbox's id */
@@ -38,7 +38,7 @@ enum {
 	TIME_RESPONSE_HEAD = 60000, /* from the request's last byte to the response head */
 	TIME_IDLE = 120000,	    /* keep-alive between requests */
 	TIME_BODY = 120000,	    /* no byte moved in either direction within an exchange */
-	TIME_POOL_IDLE = 60000,	    /* an upstream connection unused */
+	TIME_POOL_IDLE = 20000,	    /* an upstream connection unused */
 	TIME_CONNECT = 15000,
 	TIME_DNS = 5000,	    /* a lookup as a whole */
 	TIME_DNS_TRY = 700,	    /* one try of it */

@@ -3,6 +3,10 @@
  * lookup.c – see lookup.h. A lookup travels worker → control → worker as one mail; the slot is the worker's, and is given
  * back only in its thread. While it travels only the side that holds it looks at it, but for `done`, which is the
  * worker's alone.
+ *
+ * The resolver has LIMIT_LOOKUPS places. While they last a sandbox may take as many as it asks for; once others wait, a
+ * place that becomes free goes to the first in the queue whose sandbox holds fewer than its share of
+ * LIMIT_LOOKUPS_SANDBOX, or else simply to the first.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "proxy/lookup.h"
+#include "proxy/sandbox.h"
 #include "proxy/shared.h"
 #include "proxy/worker.h"
 #include "upstream/resolve.h"
@@ -27,37 +32,88 @@ static void lookup_return(struct mail *m)
 	worker_seat_check(seat);
 }
 
-/* In the control thread: the resolver has an answer. */
+/* ---- in the control thread */
+
+static struct lookup_queue *lookup_queue_of(struct lookup *l)
+{
+	return &l->seat->worker->shared->lookups;
+}
+
+static void lookup_enqueue(struct lookup_queue *q, struct lookup *l)
+{
+	l->next = NULL;
+	*(q->last ? &q->last->next : &q->first) = l;
+	q->last = l;
+}
+
+/* Takes out whose turn it is. */
+static struct lookup *lookup_dequeue(struct lookup_queue *q)
+{
+	struct lookup **at = &q->first, **turn = &q->first, *before = NULL, *l;
+
+	for (struct lookup *previous = NULL; *at; previous = *at, at = &(*at)->next)
+		if ((*at)->seat->sandbox->lookups < LIMIT_LOOKUPS_SANDBOX) {
+			turn = at;
+			before = previous;
+			break;
+		}
+	l = *turn;
+	if (!l)
+		return NULL;
+	*turn = l->next;
+	if (q->last == l)
+		q->last = before;
+	return l;
+}
+
+static void lookup_resolved(void *arg, int err, const struct addr *addrs, unsigned n);
+
+/* False when the resolver has no place: the lookup is the caller's still. */
+static bool lookup_try(struct lookup *l)
+{
+	int r = resolve_lookup(l->seat->worker->shared->resolver, l->name, lookup_resolved, l);
+
+	if (r == -EAGAIN)
+		return false;
+	l->seat->sandbox->lookups++;
+	if (r < 0)
+		lookup_resolved(l, r, NULL, 0);
+	return true;
+}
+
+/* The resolver has an answer: back to the worker, and a place is free. */
 static void lookup_resolved(void *arg, int err, const struct addr *addrs, unsigned n)
 {
-	struct lookup *l = arg;
+	struct lookup *l = arg, *next;
+	struct lookup_queue *q = lookup_queue_of(l);
 
 	l->err = err;
 	l->n = n < LIMIT_ADDRESSES ? n : LIMIT_ADDRESSES;
 	if (l->n)
 		memcpy(l->addrs, addrs, l->n * sizeof(*addrs));
+	l->seat->sandbox->lookups--;
 	l->mail.deliver = lookup_return;
 	loop_post(l->seat->worker->shared->control, l->seat->worker->loop, &l->mail);
+	next = lookup_dequeue(q);
+	if (next && !lookup_try(next))
+		lookup_enqueue(q, next);
 }
 
-/* In the control thread: the question has arrived. */
 static void lookup_ask(struct mail *m)
 {
 	struct lookup *l = container_of(m, struct lookup, mail);
-	int r = resolve_lookup(l->seat->worker->shared->resolver, l->name, lookup_resolved, l);
 
-	if (r < 0)
-		lookup_resolved(l, r, NULL, 0);
+	if (!lookup_try(l))
+		lookup_enqueue(lookup_queue_of(l), l);
 }
+
+/* ---- in the worker */
 
 struct lookup *lookup_start(struct seat *seat, const char *name, lookup_done done, void *arg)
 {
 	struct worker *w = seat->worker;
-	struct lookup *l;
+	struct lookup *l = slab_take(&w->lookups);
 
-	if (seat->lookups >= LIMIT_LOOKUPS_SANDBOX)
-		return NULL;
-	l = slab_take(&w->lookups);
 	if (!l)
 		return NULL;
 	l->seat = seat;

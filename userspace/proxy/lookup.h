@@ -17,16 +17,17 @@ typedef void (*lookup_done)(void *arg, int err, const struct addr *addrs, unsign
 
 struct lookup {
 	struct mail mail;
+	struct lookup *next; /* in the control thread's queue */
 	struct seat *seat;
 	lookup_done done; /* NULL: cancelled */
 	void *arg;
-	int err; /* as resolve_done has it; -EAGAIN also for the sandbox's share of lookups */
+	int err; /* as resolve_done has it */
 	unsigned n;
 	struct addr addrs[LIMIT_ADDRESSES];
 	char name[LIMIT_NAME + 1];
 };
 
-/* NULL when the sandbox has LIMIT_LOOKUPS_SANDBOX in flight. done is never called from inside. */
+/* NULL when the worker's slots are out. done is never called from inside. */
 struct lookup *lookup_start(struct seat *seat, const char *name, lookup_done done, void *arg);
 /* done will not be called. */
 void lookup_cancel(struct lookup *l);

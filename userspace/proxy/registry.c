@@ -232,6 +232,15 @@ static void registry_hello(void *arg, int events_map)
 	log_info("the helper is connected");
 }
 
+/* Without its state directory this instance is over. */
+static void registry_over(struct registry *r)
+{
+	if (access(r->conf->state, F_OK) == 0)
+		return;
+	log_info("the helper and the state directory are gone: ending");
+	loop_stop(r->shared->control);
+}
+
 static void registry_lost(void *arg)
 {
 	struct registry *r = arg;
@@ -239,12 +248,9 @@ static void registry_lost(void *arg)
 	for (struct sandbox *s = r->first; s; s = s->next)
 		s->stale = true;
 	timer_stop(r->shared->control, &r->grace);
-	if (access(r->conf->state, F_OK) < 0) {
-		log_info("the helper and the state directory are gone: ending");
-		loop_stop(r->shared->control);
-		return;
-	}
+	refusals_free(TAKE_PTR(r->refusals));
 	log_warn("the helper is gone; waiting for it to come back");
+	registry_over(r);
 }
 
 /* What the helper that came back did not offer again is gone. */
@@ -318,6 +324,8 @@ static void registry_look(struct timer *t)
 {
 	struct registry *r = container_of(t, struct registry, look);
 
+	if (!r->refusals) /* no helper: is there still anything to wait for? */
+		registry_over(r);
 	for (struct sandbox *s = r->first; s; s = s->next) {
 		struct credset *next;
 

@@ -76,6 +76,7 @@ struct sandbox {
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
 	uint64_t refusals; /* of the kernel; control thread */
+	unsigned lookups;  /* at the resolver; control thread */
 };
 
 /* Where sandbox_new() finds and keeps what belongs to a sandbox. */

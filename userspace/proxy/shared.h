@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shared.h – what all threads of the daemon know of each other. Constant once the threads run. */
+/* shared.h – what all threads of the daemon know of each other. Constant once the threads run, but for what is the control thread's. */
 #ifndef SALLYPORT_PROXY_SHARED_H
 #define SALLYPORT_PROXY_SHARED_H
 
 #include "base/limits.h"
 
 struct audit;
+struct lookup;
 struct loop;
 struct resolver;
 struct tls_trust;
 struct worker;
+
+/* Lookups that wait for a place at the resolver; the control thread's. */
+struct lookup_queue {
+	struct lookup *first, *last;
+};
 
 struct shared {
 	struct loop *control; /* the control thread's loop */
@@ -17,6 +23,7 @@ struct shared {
 	unsigned nworkers;
 	struct tls_trust *trust;   /* roots for upstreams without an entry of their own */
 	struct resolver *resolver; /* the control thread's */
+	struct lookup_queue lookups;
 	struct audit *audit;	   /* the control thread's */
 };
 
