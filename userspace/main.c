@@ -91,7 +91,8 @@ static int main_user(struct daemon *d)
 	struct passwd *pw = getpwnam(d->conf->user);
 
 	if (!pw) {
-		log_error("there is no user %s: run scripts/setup, or name another under user:", d->conf->user);
+		log_error("there is no user %s: run scripts/setup, or name another under user:",
+			d->conf->user);
 		return -ENOENT;
 	}
 	d->uid = pw->pw_uid;
@@ -115,7 +116,9 @@ static int main_credential(struct daemon *d, unsigned i)
 		r = source_read(entry->file, &trust, &fault, &text, &mark);
 	else
 		r = source_read_fd(entry->descriptor, name, &fault, &text);
-	r = r ? r : credset_load(buf_slice(&text), entry->file ? entry->file : name, &trust, &fault, &d->credentials[i]);
+	r = r ? r
+	      : credset_load(buf_slice(&text), entry->file ? entry->file : name, &trust, &fault,
+			&d->credentials[i]);
 	buf_done(&text);
 	if (r < 0)
 		log_error("%s", fault.text[0] ? fault.text : strerrordesc_np(-r));
@@ -218,7 +221,8 @@ static int main_cgroup(struct daemon *d)
 		}
 	(void)fclose(mounts);
 	if (r < 0)
-		log_error("no cgroup v2 hierarchy is mounted: mount -t cgroup2 none /sys/fs/cgroup/unified");
+		log_error("no cgroup v2 hierarchy is mounted: mount -t cgroup2 none "
+			  "/sys/fs/cgroup/unified");
 	return r;
 }
 
@@ -234,11 +238,13 @@ static int main_resolver(struct daemon *d)
 
 		buf_init(&text, LIMIT_DOCUMENT);
 		if (file_read("/etc/resolv.conf", &text) == 0)
-			n = daemon_conf_system_resolvers(buf_slice(&text), servers, DAEMON_CONF_RESOLVERS);
+			n = daemon_conf_system_resolvers(
+				buf_slice(&text), servers, DAEMON_CONF_RESOLVERS);
 		buf_done(&text);
 	}
 	if (n == 0)
-		log_warn("no resolver: names cannot be looked up (resolvers: in the configuration, or /etc/resolv.conf)");
+		log_warn("no resolver: names cannot be looked up (resolvers: in the configuration, "
+			 "or /etc/resolv.conf)");
 	r = resolve_new(d->shared.control, servers, n, &d->shared.resolver);
 	return r < 0 ? log_errno(r, "cannot start the resolver") : 0;
 }
@@ -248,7 +254,9 @@ static int main_resolver(struct daemon *d)
 static int main_workers(struct daemon *d)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned n = d->conf->workers ? (unsigned)d->conf->workers : cores > 0 ? (unsigned)cores : 1;
+	unsigned n = d->conf->workers ? (unsigned)d->conf->workers
+		     : cores > 0      ? (unsigned)cores
+				      : 1;
 
 	d->shared.nworkers = n < LIMIT_WORKERS ? n : LIMIT_WORKERS;
 	/* a heap for each thread; and malloc() need not count processors in a file that no filter lets it open */
@@ -258,7 +266,10 @@ static int main_workers(struct daemon *d)
 		int r = worker_new(&d->shared, i, &d->shared.workers[i]);
 
 		if (r < 0)
-			return log_errno(r, "cannot make worker %u (io_uring needs Linux 6.1 and kernel.io_uring_disabled=0)", i);
+			return log_errno(r,
+				"cannot make worker %u (io_uring needs Linux 6.1 and "
+				"kernel.io_uring_disabled=0)",
+				i);
 	}
 	return 0;
 }
@@ -368,7 +379,8 @@ static int main_run(struct daemon *d)
 	r = r ? r : main_control(d);
 	if (r < 0)
 		return r;
-	log_info("sallyportd " SALLYPORT_VERSION " serves %s with %u workers", d->conf->state, d->shared.nworkers);
+	log_info("sallyportd " SALLYPORT_VERSION " serves %s with %u workers", d->conf->state,
+		d->shared.nworkers);
 	r = loop_run(d->shared.control);
 	return r < 0 ? log_errno(r, "control thread") : 0;
 }
@@ -401,7 +413,8 @@ static void main_end(struct daemon *d)
 static int main_serve(struct daemon *d)
 {
 	struct loop_setup loop = {.entries = MAIN_ENTRIES};
-	struct registry_setup registry = {.shared = &d->shared, .conf = d->conf, .cgroup_root = d->cgroup_root};
+	struct registry_setup registry = {
+		.shared = &d->shared, .conf = d->conf, .cgroup_root = d->cgroup_root};
 	int r = main_user(d);
 
 	if (r == 0 && geteuid() != 0) {
@@ -423,7 +436,8 @@ static int main_serve(struct daemon *d)
 	if (r == 0) {
 		r = loop_new(&loop, &d->shared.control);
 		if (r < 0)
-			return log_errno(r, "cannot make a ring (io_uring needs Linux 6.1 and kernel.io_uring_disabled=0)");
+			return log_errno(r, "cannot make a ring (io_uring needs Linux 6.1 and "
+					    "kernel.io_uring_disabled=0)");
 	}
 	registry.credentials = d->credentials;
 	r = r ? r : main_resolver(d);
@@ -446,9 +460,11 @@ static int main_check(struct daemon *d)
 
 static int main_usage(FILE *to, int status)
 {
-	(void)fputs("usage: sallyportd --config FILE | --check-config FILE | --version\n"
-		    "  --config        reads the configuration (YAML) and serves, see sallyportd(8)\n"
-		    "  --check-config  reads it, and the credentials that it names, and says what is wrong\n",
+	(void)fputs(
+		"usage: sallyportd --config FILE | --check-config FILE | --version\n"
+		"  --config        reads the configuration (YAML) and serves, see sallyportd(8)\n"
+		"  --check-config  reads it, and the credentials that it names, and says what is "
+		"wrong\n",
 		to);
 	return status;
 }
@@ -463,7 +479,8 @@ int main(int argc, char **argv)
 		return puts("sallyportd " SALLYPORT_VERSION) < 0;
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		return main_usage(stdout, 0);
-	if (argc != 3 || (strcmp(argv[1], "--config") != 0 && strcmp(argv[1], "--check-config") != 0))
+	if (argc != 3 ||
+		(strcmp(argv[1], "--config") != 0 && strcmp(argv[1], "--check-config") != 0))
 		return main_usage(stderr, 2);
 	r = main_conf(&d, argv[2]);
 	if (r == 0)

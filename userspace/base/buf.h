@@ -15,10 +15,10 @@
 struct buf {
 	uint8_t *data;
 	size_t start; /* first unconsumed byte */
-	size_t end;   /* one past the last byte */
-	size_t cap;   /* allocated */
-	size_t max;   /* never allocated beyond */
-	bool lent;    /* an operation in flight points into data */
+	size_t end; /* one past the last byte */
+	size_t cap; /* allocated */
+	size_t max; /* never allocated beyond */
+	bool lent; /* an operation in flight points into data */
 };
 
 void buf_init(struct buf *b, size_t max);

@@ -19,23 +19,23 @@ static inline void cleanup_free(void *pp)
 }
 
 #define _cleanup_close_ __attribute__((cleanup(cleanup_close)))
-#define _cleanup_free_	__attribute__((cleanup(cleanup_free)))
+#define _cleanup_free_  __attribute__((cleanup(cleanup_free)))
 
 /* Hands the value over and leaves "nothing" behind. */
-#define TAKE_FD(fd)         \
-	({                  \
-		int _t = (fd); \
-		(fd) = -1;  \
-		_t;         \
+#define TAKE_FD(fd)                                                                                \
+	({                                                                                         \
+		int _t = (fd);                                                                     \
+		(fd) = -1;                                                                         \
+		_t;                                                                                \
 	})
-#define TAKE_PTR(p)                   \
-	({                            \
-		__typeof__(p) _t = (p); \
-		(p) = NULL;           \
-		_t;                   \
+#define TAKE_PTR(p)                                                                                \
+	({                                                                                         \
+		__typeof__(p) _t = (p);                                                            \
+		(p) = NULL;                                                                        \
+		_t;                                                                                \
 	})
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define ARRAY_SIZE(a)                   (sizeof(a) / sizeof((a)[0]))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 #endif

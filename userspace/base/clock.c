@@ -9,7 +9,8 @@ uint64_t clock_monotonic_ms(void)
 {
 	struct timespec t;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail with this clock and a valid pointer */
+	(void)clock_gettime(
+		CLOCK_MONOTONIC, &t); /* cannot fail with this clock and a valid pointer */
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 

@@ -8,6 +8,7 @@ struct fault {
 };
 
 /* Writes the text, control bytes escaped, and returns r (a negative errno). The first fault wins: a second is dropped. */
-int fault_set(struct fault *f, int r, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int fault_set(struct fault *f, int r, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

@@ -77,7 +77,8 @@ long fdpass_recv(int sock, void *bytes, size_t n, int *fds, size_t *nfds)
 			}
 		}
 	}
-	if (cut || r == 0) { /* an empty message reads as the end, where nobody looks for descriptors */
+	if (cut ||
+		r == 0) { /* an empty message reads as the end, where nobody looks for descriptors */
 		while (got)
 			(void)close(fds[--got]);
 		return cut ? -EMSGSIZE : 0;

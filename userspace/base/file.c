@@ -82,7 +82,8 @@ int file_replace(const char *path, mode_t mode, struct slice bytes)
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
-	r = fchmod(fd, mode) < 0 ? -errno : file_write_all(fd, bytes); /* the umask does not decide */
+	r = fchmod(fd, mode) < 0 ? -errno
+				 : file_write_all(fd, bytes); /* the umask does not decide */
 	if (r == 0 && fsync(fd) < 0)
 		r = -errno;
 	if (r == 0 && rename(temporary, path) < 0)

@@ -11,15 +11,15 @@
 
 struct json {
 	struct buf *out;
-	bool comma;  /* the next member needs one */
-	int failed;  /* sticky -errno */
+	bool comma; /* the next member needs one */
+	int failed; /* sticky -errno */
 };
 
 void json_start(struct json *j, struct buf *out);
 
 /* Inside an object `key` names the member; inside an array and at the top it is NULL. */
-void json_open(struct json *j, const char *key, char bracket);	 /* '{' or '[' */
-void json_close(struct json *j, char bracket);			 /* '}' or ']' */
+void json_open(struct json *j, const char *key, char bracket); /* '{' or '[' */
+void json_close(struct json *j, char bracket); /* '}' or ']' */
 void json_text(struct json *j, const char *key, const char *text); /* NULL text writes null */
 void json_slice(struct json *j, const char *key, struct slice text);
 void json_number(struct json *j, const char *key, int64_t number);

@@ -5,45 +5,47 @@
 
 enum {
 	/* sizes, bytes */
-	LIMIT_HEAD = 65536,	   /* an HTTP head, RFC 9112 section 3 lets us choose */
-	LIMIT_FIELDS = 128,	   /* fields of one head */
-	LIMIT_NAME = 253,	   /* a DNS name as text, RFC 1035 section 2.3.4 */
-	LIMIT_HELLO = 65536,	   /* a ClientHello over all its records */
-	LIMIT_DOCUMENT = 1 << 20,  /* a policy, a credentials document, a configuration */
+	LIMIT_HEAD = 65536, /* an HTTP head, RFC 9112 section 3 lets us choose */
+	LIMIT_FIELDS = 128, /* fields of one head */
+	LIMIT_NAME = 253, /* a DNS name as text, RFC 1035 section 2.3.4 */
+	LIMIT_HELLO = 65536, /* a ClientHello over all its records */
+	LIMIT_DOCUMENT = 1 << 20, /* a policy, a credentials document, a configuration */
 	LIMIT_DOCUMENT_DEPTH = 16, /* nesting of those */
-	LIMIT_SECRET = 16384,	   /* one credential value */
-	LIMIT_SECRET_WEAK = 16,	   /* shorter than this needs weak: true */
-	LIMIT_RX = 65536,	   /* received and not consumed, one leg */
-	LIMIT_TX = 65536,	   /* produced and not sent, one leg */
-	LIMIT_RECV_CHUNK = 4096,   /* one provided buffer */
+	LIMIT_SECRET = 16384, /* one credential value */
+	LIMIT_SECRET_WEAK = 16, /* shorter than this needs weak: true */
+	LIMIT_RX = 65536, /* received and not consumed, one leg */
+	LIMIT_TX = 65536, /* produced and not sent, one leg */
+	LIMIT_RECV_CHUNK = 4096, /* one provided buffer */
 	LIMIT_CONTROL_HEAD = 8192, /* a request to the control socket */
 
 	/* counts */
-	LIMIT_RECV_CHUNKS = 512,    /* provided buffers of one worker, a power of two */
+	LIMIT_RECV_CHUNKS = 512, /* provided buffers of one worker, a power of two */
 	LIMIT_WORKERS = 64,
-	LIMIT_SLOTS = 16,	    /* listeners for each sandbox and family */
+	LIMIT_SLOTS = 16, /* listeners for each sandbox and family */
 	LIMIT_SANDBOXES = 1024,
-	LIMIT_CONNECTIONS = 1024,   /* of one sandbox on one worker, unless the policy says otherwise */
-	LIMIT_LEAVES = 1024,	    /* minted leaves kept, oldest out */
-	LIMIT_LOOKUPS = 256,	    /* DNS lookups at once */
+	LIMIT_CONNECTIONS =
+		1024, /* of one sandbox on one worker, unless the policy says otherwise */
+	LIMIT_LEAVES = 1024, /* minted leaves kept, oldest out */
+	LIMIT_LOOKUPS = 256, /* DNS lookups at once */
 	LIMIT_LOOKUPS_SANDBOX = 16, /* of these, for one sandbox while others wait */
-	LIMIT_ADDRESSES = 8,	    /* candidates of one name */
-	LIMIT_POOL_IDLE = 64,	    /* idle upstream connections of one worker */
-	LIMIT_SANDBOX_ID = 63,	    /* characters of a sandbox's id */
+	LIMIT_ADDRESSES = 8, /* candidates of one name */
+	LIMIT_POOL_IDLE = 64, /* idle upstream connections of one worker */
+	LIMIT_SANDBOX_ID = 63, /* characters of a sandbox's id */
 
 	/* times, milliseconds */
-	TIME_SNIFF = 10000,	    /* silence before the first bytes */
-	TIME_HANDSHAKE = 15000,	    /* a TLS handshake, either side */
-	TIME_REQUEST_HEAD = 10000,  /* from the first byte of a head to its last */
+	TIME_SNIFF = 10000, /* silence before the first bytes */
+	TIME_HANDSHAKE = 15000, /* a TLS handshake, either side */
+	TIME_REQUEST_HEAD = 10000, /* from the first byte of a head to its last */
 	TIME_RESPONSE_HEAD = 60000, /* from the request's last byte to the response head */
-	TIME_IDLE = 120000,	    /* keep-alive between requests */
-	TIME_BODY = 120000,	    /* no byte moved in either direction within an exchange */
-	TIME_POOL_IDLE = 20000,	    /* an upstream connection unused */
+	TIME_IDLE = 120000, /* keep-alive between requests */
+	TIME_BODY = 120000, /* no byte moved in either direction within an exchange */
+	TIME_POOL_IDLE = 20000, /* an upstream connection unused */
 	TIME_CONNECT = 15000,
-	TIME_DNS = 5000,	    /* a lookup as a whole */
-	TIME_DNS_TRY = 700,	    /* one try of it */
-	TIME_LINGER = 1000,	    /* reading on after our last byte, so that a refusal is not lost to a reset */
-	TIME_SOURCE_CHECK = 1000,   /* between looks at credential files */
+	TIME_DNS = 5000, /* a lookup as a whole */
+	TIME_DNS_TRY = 700, /* one try of it */
+	TIME_LINGER =
+		1000, /* reading on after our last byte, so that a refusal is not lost to a reset */
+	TIME_SOURCE_CHECK = 1000, /* between looks at credential files */
 };
 
 #endif

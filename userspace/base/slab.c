@@ -27,7 +27,8 @@ static size_t slab_stride(const struct slab *s)
 
 static struct slab_head *slab_head_at(const struct slab *s, uint32_t slot)
 {
-	return (struct slab_head *)(s->chunks[slot / SLAB_CHUNK] + slot % SLAB_CHUNK * slab_stride(s));
+	return (struct slab_head *)(s->chunks[slot / SLAB_CHUNK] +
+				    slot % SLAB_CHUNK * slab_stride(s));
 }
 
 static struct slab_head *slab_head_of(const void *object)

@@ -13,9 +13,9 @@
 struct slab_head; /* precedes each object */
 
 struct slab {
-	size_t size;	    /* of one object */
-	uint32_t max;	    /* objects at most */
-	uint32_t made;	    /* slots that have memory */
+	size_t size; /* of one object */
+	uint32_t max; /* objects at most */
+	uint32_t made; /* slots that have memory */
 	uint32_t free_slot; /* head of the free list, SLAB_NONE when empty */
 	uint32_t used;
 	char **chunks;

@@ -7,7 +7,8 @@
 #include "bpf/capture.h"
 #include "capture/flows.h"
 
-int flows_find(int map, const struct addr *client, const struct addr *asked, struct capture_client *ret)
+int flows_find(
+	int map, const struct addr *client, const struct addr *asked, struct capture_client *ret)
 {
 	struct capture_flow_key key = {.sport = client->port, .dport = asked->port};
 	struct capture_client found;

@@ -14,6 +14,7 @@ struct capture_client;
  * connected to. 0; -ENOENT when there is none (the socket is not of the sandbox's cgroup); another -errno.
  * #syscalls: bpf (BPF_MAP_LOOKUP_ELEM only)
  */
-int flows_find(int map, const struct addr *client, const struct addr *asked, struct capture_client *ret);
+int flows_find(
+	int map, const struct addr *client, const struct addr *asked, struct capture_client *ret);
 
 #endif

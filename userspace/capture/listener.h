@@ -10,7 +10,7 @@
 
 struct captured {
 	struct addr asked; /* the destination that the program asked for */
-	struct addr peer;  /* the program's own end */
+	struct addr peer; /* the program's own end */
 	bool attributed;
 	struct capture_client client; /* if attributed */
 };

@@ -32,11 +32,12 @@ static void refusals_ready(struct watch *w, uint32_t revents)
 	struct refusals *r = w->arg;
 
 	(void)revents;
-	(void)ring_buffer__consume(r->ring); /* only the callback's failure could be told, and it has none */
+	(void)ring_buffer__consume(
+		r->ring); /* only the callback's failure could be told, and it has none */
 }
 
-int refusals_new(struct loop *loop, int map, void (*each)(void *arg, const struct capture_refusal *r), void *arg,
-	struct refusals **ret)
+int refusals_new(struct loop *loop, int map,
+	void (*each)(void *arg, const struct capture_refusal *r), void *arg, struct refusals **ret)
 {
 	struct refusals *r = calloc(1, sizeof(*r));
 	int e;

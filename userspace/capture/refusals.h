@@ -11,8 +11,8 @@ struct refusals;
  * Maps the ring buffer (the descriptor is taken over, also on failure) and calls `each` for every event. 0 or -errno.
  * #syscalls: mmap epoll_create1 epoll_ctl bpf (BPF_OBJ_GET_INFO_BY_FD)
  */
-int refusals_new(struct loop *loop, int map, void (*each)(void *arg, const struct capture_refusal *r), void *arg,
-	struct refusals **ret);
+int refusals_new(struct loop *loop, int map,
+	void (*each)(void *arg, const struct capture_refusal *r), void *arg, struct refusals **ret);
 /* NULL is allowed. */
 void refusals_free(struct refusals *r);
 

@@ -58,8 +58,8 @@ static bool link_text(const char *text, size_t size)
 
 static bool link_offer_valid(const struct proto_offer *o, size_t nfds)
 {
-	if (!link_text(o->id, sizeof(o->id)) || !o->id[0] || o->nslots < 1 || o->nslots > PROTO_SLOTS ||
-		nfds != link_offer_fds(o))
+	if (!link_text(o->id, sizeof(o->id)) || !o->id[0] || o->nslots < 1 ||
+		o->nslots > PROTO_SLOTS || nfds != link_offer_fds(o))
 		return false;
 	for (unsigned i = 0; i < PROTO_SEARCH; i++)
 		if (!link_text(o->search[i], sizeof(o->search[i])))
@@ -68,7 +68,8 @@ static bool link_offer_valid(const struct proto_offer *o, size_t nfds)
 }
 
 /* True when the message was right; the descriptors have found an owner then. */
-static bool link_take(struct link *l, const union link_message *m, size_t n, const int *fds, size_t nfds)
+static bool link_take(
+	struct link *l, const union link_message *m, size_t n, const int *fds, size_t nfds)
 {
 	if (n < sizeof(m->head) || m->head.version != PROTO_VERSION)
 		return false;
@@ -77,7 +78,8 @@ static bool link_take(struct link *l, const union link_message *m, size_t n, con
 		l->events->hello(l->arg, fds[0]);
 		return true;
 	}
-	if (m->head.op == PROTO_OFFER && n == sizeof(m->offer) && l->greeted && link_offer_valid(&m->offer, nfds)) {
+	if (m->head.op == PROTO_OFFER && n == sizeof(m->offer) && l->greeted &&
+		link_offer_valid(&m->offer, nfds)) {
 		l->events->offer(l->arg, &m->offer, fds, nfds);
 		return true;
 	}
@@ -103,7 +105,8 @@ static void link_ready(struct watch *w, uint32_t revents)
 	if (n > 0 && link_take(l, &m, (size_t)n, fds, nfds))
 		return;
 	if (n > 0)
-		log_error("the helper sent a message of another kind or version; is it of another release?");
+		log_error("the helper sent a message of another kind or version; is it of another "
+			  "release?");
 	while (nfds)
 		(void)close(fds[--nfds]);
 	link_lost(l);
@@ -133,7 +136,8 @@ static void link_retry(struct timer *t)
 		timer_start(l->loop, t, LINK_RETRY);
 }
 
-int link_new(struct loop *loop, const char *path, const struct link_events *events, void *arg, struct link **ret)
+int link_new(struct loop *loop, const char *path, const struct link_events *events, void *arg,
+	struct link **ret)
 {
 	struct link *l = calloc(1, sizeof(*l));
 

@@ -27,7 +27,8 @@ struct link_events {
 };
 
 /* Tries to connect at once and goes on trying. 0 or -errno. The path is borrowed. */
-int link_new(struct loop *loop, const char *path, const struct link_events *events, void *arg, struct link **ret);
+int link_new(struct loop *loop, const char *path, const struct link_events *events, void *arg,
+	struct link **ret);
 void link_free(struct link *l);
 
 /* Sends; the text of a failed send goes to the log, since then the link is lost anyway. */

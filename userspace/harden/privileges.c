@@ -26,7 +26,8 @@ int privileges_limits(void)
 static int privileges_bounding(void)
 {
 	for (int cap = 0; cap <= 63; cap++)
-		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) > 0 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) > 0 &&
+			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -errno;
 	return 0;
 }

@@ -14,27 +14,78 @@
 
 /* both: memory, locks, time, randomness, the ring, the log, the end */
 static const int seccomp_common[] = {
-	SCMP_SYS(brk), SCMP_SYS(clock_gettime), SCMP_SYS(close), SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(futex),
-	SCMP_SYS(getpid), SCMP_SYS(getrandom), SCMP_SYS(gettid), SCMP_SYS(io_uring_enter), SCMP_SYS(madvise),
-	SCMP_SYS(mlock), SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(mremap), SCMP_SYS(munmap),
-	SCMP_SYS(restart_syscall), SCMP_SYS(rseq), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(sched_yield), SCMP_SYS(tgkill), SCMP_SYS(write),
+	SCMP_SYS(brk),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(close),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(futex),
+	SCMP_SYS(getpid),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(gettid),
+	SCMP_SYS(io_uring_enter),
+	SCMP_SYS(madvise),
+	SCMP_SYS(mlock),
+	SCMP_SYS(mmap),
+	SCMP_SYS(mprotect),
+	SCMP_SYS(mremap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(rseq),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(tgkill),
+	SCMP_SYS(write),
 };
 
 /* sockets that were accepted or dialled; the name server's answers */
 static const int seccomp_workers[] = {
-	SCMP_SYS(getpeername), SCMP_SYS(getsockname), SCMP_SYS(sendmsg), SCMP_SYS(setsockopt), SCMP_SYS(shutdown),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(shutdown),
 };
 
 /* files of the state directory, control socket, helper link, resolver, ring buffer, signals */
 static const int seccomp_controls[] = {
-	SCMP_SYS(accept4), SCMP_SYS(access), SCMP_SYS(bind), SCMP_SYS(connect), SCMP_SYS(epoll_create1),
-	SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(faccessat), SCMP_SYS(fchmod), SCMP_SYS(fcntl),
-	SCMP_SYS(fstat), SCMP_SYS(fsync), SCMP_SYS(getpeername), SCMP_SYS(getsockname), SCMP_SYS(getsockopt),
-	SCMP_SYS(ioctl), SCMP_SYS(lseek), SCMP_SYS(mkdir), SCMP_SYS(newfstatat), SCMP_SYS(openat), SCMP_SYS(poll),
-	SCMP_SYS(pread64), SCMP_SYS(read), SCMP_SYS(readlink), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(rename),
-	SCMP_SYS(rmdir), SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(setsockopt), SCMP_SYS(socket), SCMP_SYS(stat),
-	SCMP_SYS(statx), SCMP_SYS(unlink), SCMP_SYS(writev),
+	SCMP_SYS(accept4),
+	SCMP_SYS(access),
+	SCMP_SYS(bind),
+	SCMP_SYS(connect),
+	SCMP_SYS(epoll_create1),
+	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_wait),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(fchmod),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(fstat),
+	SCMP_SYS(fsync),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(ioctl),
+	SCMP_SYS(lseek),
+	SCMP_SYS(mkdir),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(openat),
+	SCMP_SYS(poll),
+	SCMP_SYS(pread64),
+	SCMP_SYS(read),
+	SCMP_SYS(readlink),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(rename),
+	SCMP_SYS(rmdir),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(socket),
+	SCMP_SYS(stat),
+	SCMP_SYS(statx),
+	SCMP_SYS(unlink),
+	SCMP_SYS(writev),
 };
 
 static int seccomp_add(scmp_filter_ctx ctx, const int *calls, size_t n)
@@ -76,8 +127,12 @@ int seccomp_worker(void)
 	/* free() looks for /proc/sys/vm/overcommit_memory before it shrinks a heap, and does without */
 	r = r ? r : seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0);
 	/* only what dial.c makes */
-	r = r ? r : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET));
-	r = r ? r : seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET6));
+	r = r ? r
+	      : seccomp_rule_add(
+			ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET));
+	r = r ? r
+	      : seccomp_rule_add(
+			ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET6));
 	return seccomp_finish(ctx, r);
 }
 

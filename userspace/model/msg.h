@@ -14,10 +14,10 @@ struct field {
 };
 
 enum framing {
-	FRAMING_NONE,	 /* no body */
-	FRAMING_LENGTH,	 /* exactly `length` bytes */
+	FRAMING_NONE, /* no body */
+	FRAMING_LENGTH, /* exactly `length` bytes */
 	FRAMING_CHUNKED, /* RFC 9112 section 7.1 */
-	FRAMING_CLOSE,	 /* until the end of the connection; responses only */
+	FRAMING_CLOSE, /* until the end of the connection; responses only */
 };
 
 struct msg {
@@ -27,10 +27,10 @@ struct msg {
 	uint16_t status;
 	struct slice reason;
 
-	uint8_t minor;	      /* HTTP/1.minor: 0 or 1 */
-	bool keep_alive;      /* the sender lets the connection live on */
+	uint8_t minor; /* HTTP/1.minor: 0 or 1 */
+	bool keep_alive; /* the sender lets the connection live on */
 	bool expect_continue; /* Expect: 100-continue */
-	bool doubtful;	      /* read by a lenient rule: the connection must not be used again */
+	bool doubtful; /* read by a lenient rule: the connection must not be used again */
 	enum framing framing;
 	uint64_t length; /* FRAMING_LENGTH */
 

@@ -9,9 +9,10 @@
 
 struct verdict {
 	bool allow;
-	bool alert;		/* a denial is told by a TLS alert, not by HTTP (rule: deny: alert) */
+	bool alert; /* a denial is told by a TLS alert, not by HTTP (rule: deny: alert) */
 	enum category category; /* CATEGORY_NONE when allowed */
-	const char *rule;	/* the rule's name, "default" when none matched; borrowed from the policy */
+	const char
+		*rule; /* the rule's name, "default" when none matched; borrowed from the policy */
 };
 
 #endif

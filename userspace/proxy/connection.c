@@ -79,7 +79,8 @@ static void connection_to(struct connection *c, enum connection_state state)
 }
 
 /* The first refusal is the one on record. */
-static void connection_note(struct connection *c, enum category category, const char *rule, const char *reason)
+static void connection_note(
+	struct connection *c, enum category category, const char *rule, const char *reason)
 {
 	if (c->category != CATEGORY_NONE)
 		return;
@@ -200,15 +201,16 @@ static struct leaf *connection_choose(void *arg, struct slice sni)
 	struct leaf *leaf;
 
 	(void)sni; /* judged already, from the same bytes, in connection_hello() */
-	if (leaves_get(c->seat->worker->leaves, sb->ca, sb->serial, slice_of(c->host.text, c->host.n),
-		    c->host.is_ip ? &c->host.ip : NULL, time(NULL), &leaf) < 0)
+	if (leaves_get(c->seat->worker->leaves, sb->ca, sb->serial,
+		    slice_of(c->host.text, c->host.n), c->host.is_ip ? &c->host.ip : NULL,
+		    time(NULL), &leaf) < 0)
 		return NULL;
 	return leaf;
 }
 
 /* Sends one alert in the clear and ends. */
-static void connection_alert(struct connection *c, enum tls_alert alert, enum category category, const char *rule,
-	const char *reason)
+static void connection_alert(struct connection *c, enum tls_alert alert, enum category category,
+	const char *rule, const char *reason)
 {
 	connection_note(c, category, rule, reason);
 	sandbox_count(&c->seat->sandbox->denied, 1);
@@ -229,13 +231,15 @@ static void connection_hello(struct connection *c)
 	if (r == 0)
 		return;
 	if (r < 0) {
-		connection_alert(c, TLS_ALERT_DECODE_ERROR, CATEGORY_BAD_REQUEST, "built-in", "malformed ClientHello");
+		connection_alert(c, TLS_ALERT_DECODE_ERROR, CATEGORY_BAD_REQUEST, "built-in",
+			"malformed ClientHello");
 		return;
 	}
 	if (!hello.has_sni) {
 		host_of_addr(&c->who.asked, &c->host);
 	} else if (host_canon(slice_of(hello.sni, hello.sni_n), &c->host) < 0) {
-		connection_alert(c, TLS_ALERT_UNRECOGNIZED_NAME, CATEGORY_BAD_REQUEST, "built-in", "malformed SNI");
+		connection_alert(c, TLS_ALERT_UNRECOGNIZED_NAME, CATEGORY_BAD_REQUEST, "built-in",
+			"malformed SNI");
 		return;
 	}
 	verdict = decide_connection(c->seat->sandbox->policy, &c->host, c->who.asked.port);
@@ -243,7 +247,8 @@ static void connection_hello(struct connection *c)
 		connection_alert(c, TLS_ALERT_ACCESS_DENIED, verdict.category, verdict.rule, NULL);
 		return;
 	}
-	if (tls_server_engine(c->seat->worker->tls_server, &c->leg->rx, &c->leg->tx, connection_choose, c, &tls) < 0) {
+	if (tls_server_engine(c->seat->worker->tls_server, &c->leg->rx, &c->leg->tx,
+		    connection_choose, c, &tls) < 0) {
 		connection_break(c);
 		return;
 	}

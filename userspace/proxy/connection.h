@@ -16,13 +16,13 @@ struct seat;
 struct worker;
 
 enum connection_state {
-	CONNECTION_NEW,	      /* accepted, nothing known of its bytes */
+	CONNECTION_NEW, /* accepted, nothing known of its bytes */
 	CONNECTION_HANDSHAKE, /* TLS with the sandbox's program */
-	CONNECTION_HEAD,      /* waiting for a request head */
-	CONNECTION_EXCHANGE,  /* one request and its response */
-	CONNECTION_DNS,	      /* questions over TCP */
-	CONNECTION_DRAIN,     /* our last byte is on its way; what still comes is read and dropped */
-	CONNECTION_DEAD,      /* nothing more happens; reaped at the end of the batch */
+	CONNECTION_HEAD, /* waiting for a request head */
+	CONNECTION_EXCHANGE, /* one request and its response */
+	CONNECTION_DNS, /* questions over TCP */
+	CONNECTION_DRAIN, /* our last byte is on its way; what still comes is read and dropped */
+	CONNECTION_DEAD, /* nothing more happens; reaped at the end of the batch */
 	CONNECTION_STATES
 };
 
@@ -32,22 +32,22 @@ struct connection {
 	enum connection_state state;
 	struct leg *leg;
 	struct exchange *exchange; /* in CONNECTION_EXCHANGE */
-	struct timer timer;	   /* the deadline of the state */
+	struct timer timer; /* the deadline of the state */
 	struct captured who;
 	uint64_t began; /* loop_now() */
 	bool tls;
-	bool reset;	  /* end by RST */
-	bool lingering;	  /* DRAIN: all is sent */
-	bool head_begun;  /* bytes of the next head have come: its deadline runs */
+	bool reset; /* end by RST */
+	bool lingering; /* DRAIN: all is sent */
+	bool head_begun; /* bytes of the next head have come: its deadline runs */
 	struct host host; /* of the TLS session, or of the last judged request; text empty before */
-	size_t scan;	  /* h1_request_parse()'s */
+	size_t scan; /* h1_request_parse()'s */
 	unsigned requests;
 	struct names_query *query; /* CONNECTION_DNS: the question that is being resolved */
 
 	/* the record: the first refusal, or the last decision */
 	uint8_t protocols;
 	enum category category;
-	const char *rule;   /* borrowed from the policy or constant */
+	const char *rule; /* borrowed from the policy or constant */
 	const char *reason; /* constant, NULL = none */
 };
 

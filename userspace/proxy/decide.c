@@ -35,7 +35,8 @@ static int decide_target(const struct msg *m, struct decision *d)
 	}
 	if (target.form == TARGET_ABSOLUTE || target.form == TARGET_AUTHORITY) {
 		decide_refuse(d, CATEGORY_BAD_REQUEST,
-			"the target is in a form for proxies, and there is no proxy here: connect to the server itself");
+			"the target is in a form for proxies, and there is no proxy here: connect "
+			"to the server itself");
 		return -1;
 	}
 	d->path = target.path;
@@ -52,10 +53,13 @@ static int decide_host(const struct msg *m, struct decision *d, uint16_t *ret_po
 		decide_refuse(d, CATEGORY_BAD_REQUEST, "the request has no Host");
 		return -1;
 	}
-	if (authority_parse(field->value, &authority) < 0 || host_canon(authority.host, &d->host) < 0 ||
-		authority.bracketed != (d->host.is_ip && memchr(authority.host.p, ':', authority.host.n) != NULL)) {
+	if (authority_parse(field->value, &authority) < 0 ||
+		host_canon(authority.host, &d->host) < 0 ||
+		authority.bracketed != (d->host.is_ip && memchr(authority.host.p, ':',
+								 authority.host.n) != NULL)) {
 		decide_refuse(d, CATEGORY_BAD_REQUEST,
-			"Host is not a name or address in its plain form (letters, digits, '-', '.'; four decimal parts; "
+			"Host is not a name or address in its plain form (letters, digits, '-', "
+			"'.'; four decimal parts; "
 			"[IPv6])");
 		return -1;
 	}
@@ -72,18 +76,21 @@ static const char *decide_sentence(const struct verdict *v)
 
 void decide_request(const struct decide_facts *facts, const struct msg *m, struct decision *ret)
 {
-	struct subject subject = {.host = &ret->host, .port = facts->asked.port, .method = m->method};
+	struct subject subject = {
+		.host = &ret->host, .port = facts->asked.port, .method = m->method};
 	uint16_t port;
 
 	*ret = (struct decision){.port = facts->asked.port};
 	if (decide_target(m, ret) < 0 || decide_host(m, ret, &port) < 0)
 		return;
 	if (facts->tls && !host_same(&ret->host, facts->server)) {
-		decide_refuse(ret, CATEGORY_HOST_MISMATCH, "Host is not the name that the TLS session was made for");
+		decide_refuse(ret, CATEGORY_HOST_MISMATCH,
+			"Host is not the name that the TLS session was made for");
 		return;
 	}
 	if (port && port != facts->asked.port) {
-		decide_refuse(ret, CATEGORY_HOST_MISMATCH, "the port in Host is not the port that was connected to");
+		decide_refuse(ret, CATEGORY_HOST_MISMATCH,
+			"the port in Host is not the port that was connected to");
 		return;
 	}
 	ret->verdict = policy_decide(facts->policy, &subject);
@@ -91,7 +98,8 @@ void decide_request(const struct decide_facts *facts, const struct msg *m, struc
 		ret->why = decide_sentence(&ret->verdict);
 }
 
-struct verdict decide_connection(const struct policy *policy, const struct host *server, uint16_t port)
+struct verdict decide_connection(
+	const struct policy *policy, const struct host *server, uint16_t port)
 {
 	struct subject subject = {.host = server, .port = port};
 

@@ -16,15 +16,17 @@ struct policy;
 /* What is known of the connection that the request came on. */
 struct decide_facts {
 	const struct policy *policy;
-	struct addr asked;	   /* where the program connected to */
+	struct addr asked; /* where the program connected to */
 	bool tls;
-	const struct host *server; /* with TLS: the name that the session is for (SNI, or the asked address) */
+	const struct host *
+		server; /* with TLS: the name that the session is for (SNI, or the asked address) */
 };
 
 struct decision {
 	struct verdict verdict;
-	const char *why;   /* on refusal: a sentence for the client, constant */
-	struct host host;  /* the judged host: policy, credentials, dial and upstream Host all use this one */
+	const char *why; /* on refusal: a sentence for the client, constant */
+	struct host
+		host; /* the judged host: policy, credentials, dial and upstream Host all use this one */
 	bool host_known;
 	uint16_t port;
 	struct slice path; /* target in origin-form, as written; borrowed from the head */
@@ -34,6 +36,7 @@ struct decision {
 void decide_request(const struct decide_facts *facts, const struct msg *m, struct decision *ret);
 
 /* Judges a TLS connection by its name alone, before any request: allowed when some request could be. */
-struct verdict decide_connection(const struct policy *policy, const struct host *server, uint16_t port);
+struct verdict decide_connection(
+	const struct policy *policy, const struct host *server, uint16_t port);
 
 #endif

@@ -41,7 +41,8 @@
 
 enum {
 	EXCHANGE_HEAD = 2 * LIMIT_HEAD + SWAP_VALUES, /* a head and what was put in */
-	EXCHANGE_WAIT = TIME_DNS + TIME_CONNECT + TIME_HANDSHAKE + 5000, /* each part has a shorter time of its own */
+	EXCHANGE_WAIT = TIME_DNS + TIME_CONNECT + TIME_HANDSHAKE +
+			5000, /* each part has a shorter time of its own */
 };
 
 /* ---- the end */
@@ -82,10 +83,10 @@ void exchange_abort(struct exchange *x)
 
 struct exchange_refusal {
 	enum category category;
-	const char *why;	/* for the client */
-	const char *rule;	/* NULL = none spoke */
+	const char *why; /* for the client */
+	const char *rule; /* NULL = none spoke */
 	const char *credential; /* NULL = not about one */
-	const char *reason;	/* for the record, NULL = none */
+	const char *reason; /* for the record, NULL = none */
 };
 
 static void exchange_refuse(struct exchange *x, const struct exchange_refusal *why)
@@ -113,7 +114,9 @@ static void exchange_refuse(struct exchange *x, const struct exchange_refusal *w
 	sandbox_count(&c->seat->sandbox->denied, 1);
 
 	buf_init(&out, 16384);
-	if (x->down.sent < buf_used(&x->down.head) /* in the middle of an interim head */ || refuse_write(&r, &out) < 0 || buf_used(&out) > leg_room(c->leg) || leg_write(c->leg, buf_slice(&out)) < 0) {
+	if (x->down.sent < buf_used(&x->down.head) /* in the middle of an interim head */ ||
+		refuse_write(&r, &out) < 0 || buf_used(&out) > leg_room(c->leg) ||
+		leg_write(c->leg, buf_slice(&out)) < 0) {
 		buf_done(&out);
 		connection_break(c);
 		return;
@@ -124,7 +127,8 @@ static void exchange_refuse(struct exchange *x, const struct exchange_refusal *w
 
 static void exchange_refuse_plain(struct exchange *x, enum category category, const char *why)
 {
-	exchange_refuse(x, &(struct exchange_refusal){.category = category, .why = why, .reason = why});
+	exchange_refuse(
+		x, &(struct exchange_refusal){.category = category, .why = why, .reason = why});
 }
 
 /* The upstream's fault, or a limit of ours. */
@@ -173,7 +177,8 @@ void exchange_refuse_head(struct connection *c, const char *why)
 
 static void exchange_ready(void *user, enum category why, const char *detail);
 static void exchange_progress(void *user);
-static const struct origin_events exchange_events = {.ready = exchange_ready, .progress = exchange_progress};
+static const struct origin_events exchange_events = {
+	.ready = exchange_ready, .progress = exchange_progress};
 
 static bool exchange_connect(struct exchange *x, bool fresh)
 {
@@ -220,8 +225,8 @@ static void exchange_uses(struct exchange *x, const struct swap_plan *plan)
 	uint64_t key = hash_start();
 
 	for (unsigned i = 0; i < plan->nuses; i++) {
-		audit_use(&x->event, plan->uses[i].credential, cred_position_name(plan->uses[i].position),
-			plan->uses[i].count);
+		audit_use(&x->event, plan->uses[i].credential,
+			cred_position_name(plan->uses[i].position), plan->uses[i].count);
 		key = hash_add(key, slice_str(plan->uses[i].credential));
 	}
 	x->credentials_key = plan->nuses ? key : 0;
@@ -231,8 +236,8 @@ static void exchange_uses(struct exchange *x, const struct swap_plan *plan)
 }
 
 /* Puts the credentials in. False when the request must not go on: it has been refused. */
-static bool exchange_swap(struct exchange *x, const struct swap_request *request, struct buf *values,
-	struct swap_plan *plan)
+static bool exchange_swap(struct exchange *x, const struct swap_request *request,
+	struct buf *values, struct swap_plan *plan)
 {
 	struct exchange_refusal no = {.category = CATEGORY_CREDENTIAL_UNAVAILABLE};
 
@@ -251,7 +256,8 @@ static bool exchange_swap(struct exchange *x, const struct swap_request *request
 		return false;
 	case SWAP_REFUSED:
 		no.category = CATEGORY_HOST_DENIED;
-		no.why = no.reason = "this credential is not for this host or this place in a request";
+		no.why = no.reason =
+			"this credential is not for this host or this place in a request";
 		exchange_refuse(x, &no);
 		return false;
 	default:
@@ -293,7 +299,8 @@ static bool exchange_rewrite(struct exchange *x, const struct msg *m, const stru
 					 .host = &x->host,
 					 .port = x->port,
 					 .tls = c->tls,
-					 .judges_methods = policy_judges_methods(seat->sandbox->policy, &x->host, x->port),
+					 .judges_methods = policy_judges_methods(
+						 seat->sandbox->policy, &x->host, x->port),
 					 .plan = &plan,
 					 .swap = &swap,
 					 .values = &values},
@@ -309,7 +316,8 @@ static bool exchange_rewrite(struct exchange *x, const struct msg *m, const stru
 
 static bool exchange_safe(struct slice method)
 {
-	return slice_eq(method, SLICE("GET")) || slice_eq(method, SLICE("HEAD")) || slice_eq(method, SLICE("OPTIONS"));
+	return slice_eq(method, SLICE("GET")) || slice_eq(method, SLICE("HEAD")) ||
+	       slice_eq(method, SLICE("OPTIONS"));
 }
 
 /* What of the head is needed later, or in a refusal. */
@@ -350,15 +358,17 @@ static void exchange_start(struct exchange *x, const struct msg *m)
 	audit_text(x->event.host, sizeof(x->event.host), slice_of(x->host.text, x->host.n));
 	x->port = d.port;
 	if (!d.verdict.allow) {
-		exchange_refuse(x, &(struct exchange_refusal){
-					   .category = d.verdict.category, .why = d.why, .rule = d.verdict.rule});
+		exchange_refuse(x, &(struct exchange_refusal){.category = d.verdict.category,
+					   .why = d.why,
+					   .rule = d.verdict.rule});
 		return;
 	}
 	audit_text(x->event.rule, sizeof(x->event.rule), slice_str(d.verdict.rule));
 	if (!exchange_rewrite(x, m, &d))
 		return;
 	if (!exchange_connect(x, false))
-		exchange_refuse_plain(x, CATEGORY_LIMIT, "too many connections or lookups of this sandbox");
+		exchange_refuse_plain(
+			x, CATEGORY_LIMIT, "too many connections or lookups of this sandbox");
 }
 
 void exchange_begin(struct connection *c)
@@ -418,7 +428,8 @@ void exchange_step(struct exchange *x)
 		x->up.done = false;
 		h1_body_init(&x->up.body, FRAMING_NONE, 0);
 		if (!exchange_connect(x, true))
-			exchange_refuse_plain(x, CATEGORY_LIMIT, "too many connections or lookups of this sandbox");
+			exchange_refuse_plain(x, CATEGORY_LIMIT,
+				"too many connections or lookups of this sandbox");
 		return;
 	case RELAY_FAILED:
 		exchange_fail(x, out.category, out.detail);

@@ -15,17 +15,18 @@ struct origin;
 
 enum exchange_state {
 	EXCHANGE_UPSTREAM, /* the head is rewritten; waiting for a connection to the upstream */
-	EXCHANGE_RELAY,	   /* both bodies move */
+	EXCHANGE_RELAY, /* both bodies move */
 };
 
 /* One direction of the relay. */
 struct exchange_side {
-	struct buf head;      /* rewritten; the request's may hold a secret, and is kept until there is a response */
-	size_t sent;	      /* bytes of it that were written to the leg */
-	struct h1_body body;  /* taken out of its framing */
-	bool headed;	      /* the head is complete in `head` */
-	bool chunked;	      /* put into chunks on the way out */
-	bool done;	      /* the last byte of the body has been written */
+	struct buf
+		head; /* rewritten; the request's may hold a secret, and is kept until there is a response */
+	size_t sent; /* bytes of it that were written to the leg */
+	struct h1_body body; /* taken out of its framing */
+	bool headed; /* the head is complete in `head` */
+	bool chunked; /* put into chunks on the way out */
+	bool done; /* the last byte of the body has been written */
 };
 
 struct exchange {
@@ -40,13 +41,13 @@ struct exchange {
 	uint16_t port;
 	uint64_t credentials_key;
 	bool head_request;
-	bool client_10;	  /* HTTP/1.0: no chunks, no interim heads */
+	bool client_10; /* HTTP/1.0: no chunks, no interim heads */
 	bool wants_plain; /* shows text bodies to people */
 	bool client_keep; /* the client lets the connection live */
-	bool down_close;  /* the end of the response is the end of the connection */
+	bool down_close; /* the end of the response is the end of the connection */
 	bool origin_keep;
-	bool repeatable;  /* safe and without a body: may be sent again on another connection */
-	bool reserved;	  /* holds a place in the journal */
+	bool repeatable; /* safe and without a body: may be sent again on another connection */
+	bool reserved; /* holds a place in the journal */
 	unsigned interim; /* 1xx heads so far */
 	uint64_t began;
 	uint64_t up_before, down_before; /* the client leg's counters when it began */

@@ -24,8 +24,8 @@ struct journal {
 	void (*lost)(void *arg, uint64_t n);
 	void *arg;
 	struct audit_event *events; /* JOURNAL_SIZE of them */
-	_Atomic uint32_t head;	    /* written by the reader */
-	_Atomic uint32_t tail;	    /* written by the writer */
+	_Atomic uint32_t head; /* written by the reader */
+	_Atomic uint32_t tail; /* written by the writer */
 	_Atomic bool ringing;
 	_Atomic uint64_t dropped;
 	unsigned reserved; /* the writer's */

@@ -26,8 +26,8 @@
 
 enum {
 	LEG_RX_MAX = LIMIT_RX + LIMIT_RECV_CHUNK,
-	LEG_READ = 16384,     /* one TLS record's plain text */
-	LEG_TX_SPARE = 2048,  /* record overhead for LIMIT_TX bytes, an alert, close_notify */
+	LEG_READ = 16384, /* one TLS record's plain text */
+	LEG_TX_SPARE = 2048, /* record overhead for LIMIT_TX bytes, an alert, close_notify */
 	LEG_TX_MAX = LIMIT_TX + LEG_TX_SPARE,
 };
 
@@ -63,7 +63,9 @@ static void leg_arm(struct leg *l)
 	sqe->buf_group = 0;
 	if (!l->worker->single_receives) {
 		sqe->ioprio = IORING_RECV_MULTISHOT;
-		sqe->file_index = (uint32_t)(LIMIT_RX - buf_used(&l->rx)); /* optlen, which liburing 2.3 does not name */
+		sqe->file_index =
+			(uint32_t)(LIMIT_RX -
+				   buf_used(&l->rx)); /* optlen, which liburing 2.3 does not name */
 	}
 	l->receiving = true;
 	l->inflight++;
@@ -240,7 +242,8 @@ void leg_shut(struct leg *l)
 	if (l->shut)
 		return;
 	if (l->tls && !l->broken)
-		(void)tls_engine_close(l->tls); /* LEG_TX_SPARE keeps room for it; a failed session has nothing to close */
+		(void)tls_engine_close(
+			l->tls); /* LEG_TX_SPARE keeps room for it; a failed session has nothing to close */
 	l->shut = true;
 	leg_flush(l);
 }
@@ -341,7 +344,8 @@ static void leg_free(struct leg *l)
 	struct io_uring_sqe *sqe;
 
 	if (l->reset)
-		(void)setsockopt(l->fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* worst case a FIN */
+		(void)setsockopt(
+			l->fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* worst case a FIN */
 	sqe = loop_sqe(l->worker->loop, (union ring_ref){.op = LOOP_OP_NONE});
 	sqe->opcode = IORING_OP_CLOSE;
 	sqe->fd = l->fd;

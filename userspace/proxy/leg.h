@@ -25,23 +25,23 @@ struct leg {
 	void (*progress)(struct leg *l);
 	struct tls_engine *tls; /* NULL on plain text */
 
-	struct buf rx;	  /* as received, not consumed: ciphertext, or plain text without TLS */
+	struct buf rx; /* as received, not consumed: ciphertext, or plain text without TLS */
 	struct buf plain; /* unsealed, not consumed; TLS only */
-	struct buf tx;	  /* to be sent next */
-	struct buf out;	  /* lent to the send in flight */
+	struct buf tx; /* to be sent next */
+	struct buf out; /* lent to the send in flight */
 
 	int fd;
 	unsigned inflight; /* operations that the kernel holds */
-	bool receiving;	   /* a receive is armed */
+	bool receiving; /* a receive is armed */
 	bool sending;
-	bool eof;	/* the peer's last byte has been received */
-	bool ended;	/* … and it was a proper end */
-	bool broken;	/* reset, TLS failure, cut off: nothing more comes, and nothing can be sent */
-	bool shut;	/* our end has been, or will be, announced */
+	bool eof; /* the peer's last byte has been received */
+	bool ended; /* … and it was a proper end */
+	bool broken; /* reset, TLS failure, cut off: nothing more comes, and nothing can be sent */
+	bool shut; /* our end has been, or will be, announced */
 	bool fin_sent;
-	bool closed;	/* the owner is gone */
-	bool reset;	/* close by RST */
-	bool dirty;	/* on the worker's list */
+	bool closed; /* the owner is gone */
+	bool reset; /* close by RST */
+	bool dirty; /* on the worker's list */
 	struct leg *next_dirty, *next_dying;
 	uint64_t bytes_in, bytes_out; /* plain text, as the owner saw it */
 };

@@ -105,7 +105,8 @@ static void names_send_stream(struct connection *c, const uint8_t *packet, size_
 	uint8_t head[2];
 
 	dns_frame_head(n, head);
-	if (leg_room(c->leg) < n + sizeof(head) || leg_write(c->leg, slice_of(head, sizeof(head))) < 0 ||
+	if (leg_room(c->leg) < n + sizeof(head) ||
+		leg_write(c->leg, slice_of(head, sizeof(head))) < 0 ||
 		leg_write(c->leg, slice_of(packet, n)) < 0)
 		connection_break(c);
 }
@@ -160,7 +161,8 @@ static enum dns_action names_decide(struct names_query *q)
 	struct sandbox *sb = q->seat->sandbox;
 	struct dns_facts facts = {.search = sb->at.search, .nsearch = sb->at.nsearch};
 
-	if (q->question.plain && host_canon(slice_str(q->question.name), &q->host) == 0 && !q->host.is_ip) {
+	if (q->question.plain && host_canon(slice_str(q->question.name), &q->host) == 0 &&
+		!q->host.is_ip) {
 		facts.opened = policy_opens_name(sb->policy, &q->host);
 		facts.exact = policy_names_exactly(sb->policy, &q->host);
 	}
@@ -265,7 +267,8 @@ static bool names_asked(struct names_socket *s, struct addr *ret)
 
 static void names_datagram(struct names *n, struct names_socket *s, size_t length)
 {
-	struct names_query q = {.seat = n->seat, .peer = {.fd = s->fd, .to = s->from, .n = s->msg.msg_namelen}};
+	struct names_query q = {
+		.seat = n->seat, .peer = {.fd = s->fd, .to = s->from, .n = s->msg.msg_namelen}};
 
 	if (s->msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !names_asked(s, &q.peer.from))
 		return;

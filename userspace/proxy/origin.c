@@ -28,12 +28,14 @@ static void origin_dial(struct origin *o);
 
 static union ring_ref origin_ref(const struct origin *o)
 {
-	return (union ring_ref){.op = WORKER_OP_CONNECT, .gen = slab_generation(o), .slot = slab_slot(o)};
+	return (union ring_ref){
+		.op = WORKER_OP_CONNECT, .gen = slab_generation(o), .slot = slab_slot(o)};
 }
 
 static void origin_cancel(struct origin *o)
 {
-	struct io_uring_sqe *sqe = loop_sqe(o->seat->worker->loop, (union ring_ref){.op = LOOP_OP_NONE});
+	struct io_uring_sqe *sqe =
+		loop_sqe(o->seat->worker->loop, (union ring_ref){.op = LOOP_OP_NONE});
 
 	sqe->opcode = IORING_OP_ASYNC_CANCEL;
 	sqe->fd = -1;
@@ -144,7 +146,8 @@ static void origin_secure(struct origin *o)
 	struct tls_client *client = worker_tls_client(o->seat, ca);
 	struct tls_engine *tls;
 
-	if (!client || tls_client_engine(client, &o->leg->rx, &o->leg->tx, slice_of(o->host.text, o->host.n),
+	if (!client || tls_client_engine(client, &o->leg->rx, &o->leg->tx,
+			       slice_of(o->host.text, o->host.n),
 			       o->host.is_ip ? &o->host.ip : NULL, &tls) < 0) {
 		origin_fail(o, CATEGORY_UPSTREAM_TLS, "no TLS context");
 		return;
@@ -234,7 +237,8 @@ static void origin_resolved(void *arg, int err, const struct addr *addrs, unsign
 	} else if (err == -EAGAIN) {
 		origin_fail(o, CATEGORY_LIMIT, "too many lookups");
 	} else if (err < 0 || n == 0) {
-		origin_fail(o, CATEGORY_DNS_FAILURE, err == -ENOENT ? "no such name" : "no usable answer");
+		origin_fail(o, CATEGORY_DNS_FAILURE,
+			err == -ENOENT ? "no such name" : "no usable answer");
 	} else {
 		memcpy(o->candidates, addrs, n * sizeof(*addrs));
 		o->ncandidates = n;
@@ -264,7 +268,8 @@ static bool origin_begin(struct origin *o)
 		return true;
 	}
 	o->lookup = lookup_start(o->seat, o->host.text, origin_resolved, o);
-	timer_start(w->loop, &o->timer, TIME_DNS + 1000); /* the resolver's own deadline comes first */
+	timer_start(
+		w->loop, &o->timer, TIME_DNS + 1000); /* the resolver's own deadline comes first */
 	return o->lookup != NULL;
 }
 
@@ -283,8 +288,8 @@ static void origin_key(struct seat *seat, const struct origin_want *want, struct
 	memcpy(ret->host, want->host->text, want->host->n);
 }
 
-struct origin *origin_get(struct seat *seat, const struct origin_want *want, const struct origin_events *events,
-	void *user)
+struct origin *origin_get(struct seat *seat, const struct origin_want *want,
+	const struct origin_events *events, void *user)
 {
 	struct worker *w = seat->worker;
 	struct pool_item *item;
@@ -324,8 +329,8 @@ void origin_put(struct origin *o, bool keep)
 	struct worker *w = o->seat->worker;
 	struct pool_item *out;
 
-	if (!keep || o->state != ORIGIN_READY || o->seat->leaving || o->leg->broken || o->leg->ended ||
-		leg_readable(o->leg).n) {
+	if (!keep || o->state != ORIGIN_READY || o->seat->leaving || o->leg->broken ||
+		o->leg->ended || leg_readable(o->leg).n) {
 		origin_release(o);
 		return;
 	}

@@ -18,7 +18,14 @@ struct leg;
 struct lookup;
 struct seat;
 
-enum origin_state { ORIGIN_RESOLVE, ORIGIN_DIAL, ORIGIN_HANDSHAKE, ORIGIN_READY, ORIGIN_IDLE, ORIGIN_DEAD };
+enum origin_state {
+	ORIGIN_RESOLVE,
+	ORIGIN_DIAL,
+	ORIGIN_HANDSHAKE,
+	ORIGIN_READY,
+	ORIGIN_IDLE,
+	ORIGIN_DEAD
+};
 
 struct origin_events {
 	/* The connection is there (CATEGORY_NONE), or why not; in the latter case the origin is gone already. */
@@ -52,15 +59,15 @@ struct origin_want {
 	uint16_t port;
 	bool tls;
 	uint64_t credentials; /* hash of the names that were swapped in */
-	bool fresh;	      /* not from the pool: a retry */
+	bool fresh; /* not from the pool: a retry */
 };
 
 /*
  * A connection to that host. From the pool it is in ORIGIN_READY at once and `ready` is not called; a new one says
  * `ready` later, never from inside. NULL when slots or the sandbox's lookups are out.
  */
-struct origin *origin_get(struct seat *seat, const struct origin_want *want, const struct origin_events *events,
-	void *user);
+struct origin *origin_get(struct seat *seat, const struct origin_want *want,
+	const struct origin_events *events, void *user);
 /* The exchange is over; keep = the connection may be used again. No event comes after this. */
 void origin_put(struct origin *o, bool keep);
 

@@ -72,7 +72,8 @@ void record_request(struct exchange *x)
 
 void record_limit(struct seat *seat, const char *what)
 {
-	struct audit_event e = {.kind = AUDIT_NOTICE, .category = CATEGORY_LIMIT, .decision = AUDIT_DENY};
+	struct audit_event e = {
+		.kind = AUDIT_NOTICE, .category = CATEGORY_LIMIT, .decision = AUDIT_DENY};
 
 	clock_wall_text(e.time);
 	audit_text(e.sandbox, sizeof(e.sandbox), slice_str(seat->sandbox->at.id));

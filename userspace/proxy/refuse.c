@@ -13,9 +13,10 @@ enum { REFUSE_MESSAGE = 768 };
 
 static void refuse_message(const struct refusal *r, char message[REFUSE_MESSAGE])
 {
-	(void)snprintf(message, REFUSE_MESSAGE, "sallyport: %s%s%s%s%s%s%s%s%s", category_name(r->category),
-		r->host[0] ? ": " : "", r->host, r->name ? ": credential " : "", r->name ? r->name : "",
-		r->why[0] ? ": " : "", r->why, r->rule[0] ? ", by rule " : "", r->rule);
+	(void)snprintf(message, REFUSE_MESSAGE, "sallyport: %s%s%s%s%s%s%s%s%s",
+		category_name(r->category), r->host[0] ? ": " : "", r->host,
+		r->name ? ": credential " : "", r->name ? r->name : "", r->why[0] ? ": " : "",
+		r->why, r->rule[0] ? ", by rule " : "", r->rule);
 }
 
 static int refuse_json(const struct refusal *r, const char *message, struct buf *out)
@@ -60,10 +61,13 @@ int refuse_write(const struct refusal *r, struct buf *out)
 	refuse_message(r, message);
 	e = r->plain ? refuse_text(r, message, &body) : refuse_json(r, message, &body);
 	e = e ? e : h1_write_status_line(out, category_status(r->category), slice_str(message), 1);
-	e = e ? e : h1_write_field(out, SLICE("content-type"),
-			      r->plain ? SLICE("text/plain; charset=utf-8") : SLICE("application/json"));
+	e = e ? e
+	      : h1_write_field(out, SLICE("content-type"),
+			r->plain ? SLICE("text/plain; charset=utf-8") : SLICE("application/json"));
 	e = e ? e : h1_write_number_field(out, SLICE("content-length"), buf_used(&body));
-	e = e ? e : h1_write_field(out, SLICE("sallyport-refusal"), slice_str(category_name(r->category)));
+	e = e ? e
+	      : h1_write_field(
+			out, SLICE("sallyport-refusal"), slice_str(category_name(r->category)));
 	e = e ? e : h1_write_field(out, SLICE("cache-control"), SLICE("no-store"));
 	e = e ? e : h1_write_field(out, SLICE("connection"), SLICE("close"));
 	e = e ? e : h1_write_head_end(out);

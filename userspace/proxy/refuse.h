@@ -12,13 +12,13 @@ struct buf;
 
 struct refusal {
 	enum category category;
-	const char *why;    /* a sentence, never upstream text or a value; may be "" */
-	const char *host;   /* canonical, "" when there is none */
-	const char *rule;   /* "" when no rule spoke */
+	const char *why; /* a sentence, never upstream text or a value; may be "" */
+	const char *host; /* canonical, "" when there is none */
+	const char *rule; /* "" when no rule spoke */
 	const char *policy; /* the policy's name */
-	const char *name;   /* the credential's, or NULL */
-	bool head;	    /* answers HEAD: no body */
-	bool plain;	    /* the client shows text bodies to people (git): the body is the sentence */
+	const char *name; /* the credential's, or NULL */
+	bool head; /* answers HEAD: no body */
+	bool plain; /* the client shows text bodies to people (git): the body is the sentence */
 };
 
 /* The whole response, which ends the connection. 0 or -errno. */

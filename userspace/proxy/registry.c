@@ -58,7 +58,8 @@ static void registry_unlink(struct registry *r, const struct sandbox *s)
 
 static void registry_refuse(struct registry *r, const char *id, int error, const char *text)
 {
-	struct proto_active a = {.head = {.op = PROTO_ACTIVE, .version = PROTO_VERSION}, .error = error};
+	struct proto_active a = {
+		.head = {.op = PROTO_ACTIVE, .version = PROTO_VERSION}, .error = error};
 
 	(void)snprintf(a.id, sizeof(a.id), "%s", id);
 	(void)snprintf(a.text, sizeof(a.text), "%s", text);
@@ -72,7 +73,8 @@ static void registry_confirm(struct registry *r, const struct sandbox *s)
 	unsigned n = policy_openings(s->policy, openings, PROTO_OPENINGS);
 
 	if (n > PROTO_OPENINGS) {
-		registry_refuse(r, s->at.id, -E2BIG, "the policy's private: has more entries than the kernel's table holds");
+		registry_refuse(r, s->at.id, -E2BIG,
+			"the policy's private: has more entries than the kernel's table holds");
 		return;
 	}
 	(void)snprintf(a.id, sizeof(a.id), "%s", s->at.id);
@@ -89,7 +91,8 @@ static void registry_confirm(struct registry *r, const struct sandbox *s)
 }
 
 /* The credentials of all entries whose patterns name the sandbox. 0 and *ret (NULL: none), or -errno. */
-static int registry_credentials(struct registry *r, const char *id, struct fault *fault, struct credset **ret)
+static int registry_credentials(
+	struct registry *r, const char *id, struct fault *fault, struct credset **ret)
 {
 	struct credset *parts[CREDSET_MAX];
 	unsigned n = 0;
@@ -119,7 +122,8 @@ static int registry_read(int fd, struct buf *ret)
 	return 0;
 }
 
-static void registry_fill_offer(struct sandbox_offer *to, const struct proto_offer *from, const int *fds)
+static void registry_fill_offer(
+	struct sandbox_offer *to, const struct proto_offer *from, const int *fds)
 {
 	*to = (struct sandbox_offer){.netns = from->netns,
 		.cgroup = from->cgroup,
@@ -149,7 +153,8 @@ static void registry_gone(struct sandbox *s)
 	sandbox_free(s);
 }
 
-static int registry_add(struct registry *r, const struct proto_offer *offer, const int *fds, struct fault *fault)
+static int registry_add(
+	struct registry *r, const struct proto_offer *offer, const int *fds, struct fault *fault)
 {
 	struct sandbox_home home = {.state = r->conf->state, .shared = r->shared};
 	struct sandbox_offer at;
@@ -186,7 +191,8 @@ static void registry_offer(void *arg, const struct proto_offer *offer, const int
 	int e = 0;
 
 	if (s && s->at.netns == offer->netns && s->stale) {
-		s->stale = false; /* the same one, from a helper that came back; its sockets are the ones we have */
+		s->stale =
+			false; /* the same one, from a helper that came back; its sockets are the ones we have */
 		registry_confirm(r, s);
 	} else if (s) {
 		e = -EEXIST;
@@ -227,7 +233,8 @@ static void registry_hello(void *arg, int events_map)
 	refusals_free(TAKE_PTR(r->refusals));
 	e = refusals_new(r->shared->control, events_map, registry_refused, r, &r->refusals);
 	if (e < 0)
-		(void)log_errno(e, "kernel refusals cannot be read: they are in the maps, not in the audit");
+		(void)log_errno(e,
+			"kernel refusals cannot be read: they are in the maps, not in the audit");
 	timer_start(r->shared->control, &r->grace, REGISTRY_GRACE);
 	log_info("the helper is connected");
 }
@@ -303,7 +310,8 @@ static void registry_refused(void *arg, const struct capture_refusal *refusal)
 		.category = registry_category(refusal->reason),
 		.error = refusal->error,
 		.count = refusal->count,
-		.protocols = refusal->proto == IPPROTO_UDP ? AUDIT_PROTOCOL_UDP : AUDIT_PROTOCOL_TCP};
+		.protocols =
+			refusal->proto == IPPROTO_UDP ? AUDIT_PROTOCOL_UDP : AUDIT_PROTOCOL_TCP};
 
 	clock_wall_text(e.time);
 	for (struct sandbox *s = r->first; s; s = s->next)

@@ -18,7 +18,7 @@ struct shared;
 struct registry_setup {
 	struct shared *shared;
 	const struct daemon_conf *conf;
-	const char *cgroup_root;      /* where cgroup v2 is mounted; borrowed */
+	const char *cgroup_root; /* where cgroup v2 is mounted; borrowed */
 	struct credset **credentials; /* one for each entry of conf->credentials; borrowed */
 };
 

@@ -21,8 +21,8 @@
 #include "proxy/rewrite_head.h"
 
 enum {
-	RELAY_FRAME = 64,   /* chunk framing around one piece, and the last chunk */
-	RELAY_PIECE = 512,  /* less room than this is waited for */
+	RELAY_FRAME = 64, /* chunk framing around one piece, and the last chunk */
+	RELAY_PIECE = 512, /* less room than this is waited for */
 	RELAY_INTERIM = 32, /* 1xx heads of one response */
 };
 
@@ -69,7 +69,8 @@ static int relay_body(struct exchange_side *s, struct leg *from, struct leg *to,
 
 		if (room < RELAY_PIECE)
 			return to->broken ? -EPIPE : 0;
-		r = h1_body_next(&s->body, slice_first(leg_readable(from), room - RELAY_FRAME), &used, &data);
+		r = h1_body_next(&s->body, slice_first(leg_readable(from), room - RELAY_FRAME),
+			&used, &data);
 		if (r < 0)
 			return r;
 		if (data.n && relay_piece(s, to, data) < 0)
@@ -144,7 +145,8 @@ static int relay_interim(struct exchange *x, const struct msg *m, struct relay_o
 		return relay_failed(ret, "the server switched protocols without being asked");
 	if (++x->interim > RELAY_INTERIM)
 		return relay_failed(ret, "too many interim responses");
-	if (!x->client_10 && rewrite_response_head(&(struct rewrite_response){.msg = m}, &x->down.head) < 0)
+	if (!x->client_10 &&
+		rewrite_response_head(&(struct rewrite_response){.msg = m}, &x->down.head) < 0)
 		return relay_failed(ret, "an interim response cannot be forwarded");
 	return RELAY_WAIT;
 }
@@ -158,7 +160,8 @@ static int relay_response_head(struct exchange *x, struct relay_outcome *ret)
 		const char *why;
 		struct msg m;
 		size_t used;
-		int r = in.n ? h1_response_parse(in, &x->scan, x->head_request, &m, &used, &why) : 0;
+		int r = in.n ? h1_response_parse(in, &x->scan, x->head_request, &m, &used, &why)
+			     : 0;
 
 		if (r < 0)
 			return relay_failed(ret, why);
@@ -167,7 +170,8 @@ static int relay_response_head(struct exchange *x, struct relay_outcome *ret)
 				return RELAY_WAIT;
 			if (!in.n && !x->interim && x->origin->reused && x->repeatable)
 				return RELAY_REPEAT;
-			return relay_failed(ret, "the server closed the connection before its response was complete");
+			return relay_failed(ret, "the server closed the connection before its "
+						 "response was complete");
 		}
 		r = m.status < 200 ? relay_interim(x, &m, ret) : relay_final(x, &m, ret);
 		if (r != RELAY_WAIT)
@@ -197,7 +201,8 @@ static enum relay_result relay_down(struct exchange *x, struct relay_outcome *re
 			r = relay_finish(&x->down, client) < 0 ? -EPIPE : 1;
 	}
 	if (r == -EBADMSG)
-		return (enum relay_result)relay_failed(ret, "the response body is malformed or cut short");
+		return (enum relay_result)relay_failed(
+			ret, "the response body is malformed or cut short");
 	if (r == -EPIPE)
 		return RELAY_GONE;
 	return r == 1 ? RELAY_DONE : RELAY_WAIT;

@@ -10,18 +10,18 @@
 struct exchange;
 
 enum relay_result {
-	RELAY_WAIT,	/* all that could move has moved */
-	RELAY_DONE,	/* the response is written to its last byte */
-	RELAY_REPEAT,	/* the pooled connection ended without a byte of a response */
-	RELAY_FAILED,	/* the upstream's fault: outcome->category, detail */
+	RELAY_WAIT, /* all that could move has moved */
+	RELAY_DONE, /* the response is written to its last byte */
+	RELAY_REPEAT, /* the pooled connection ended without a byte of a response */
+	RELAY_FAILED, /* the upstream's fault: outcome->category, detail */
 	RELAY_BAD_BODY, /* the client's request body is malformed: detail */
-	RELAY_GONE,	/* the client is gone */
+	RELAY_GONE, /* the client is gone */
 };
 
 struct relay_outcome {
 	enum category category;
 	const char *detail; /* constant */
-	bool moved;	    /* bytes went in some direction */
+	bool moved; /* bytes went in some direction */
 };
 
 enum relay_result relay_step(struct exchange *x, struct relay_outcome *ret);

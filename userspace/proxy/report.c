@@ -39,18 +39,23 @@ static void report_degraded(void *arg, struct json *j)
 	struct registry *r = arg;
 
 	if (!r->refusals)
-		control_degraded_write(j, "kernel refusals in the audit", "the helper is not connected",
+		control_degraded_write(j, "kernel refusals in the audit",
+			"the helper is not connected",
 			"start sallyport-netns serve with the same --state");
 	if (audit_trouble(r->shared->audit))
-		control_degraded_write(j, "audit", strerrordesc_np(-audit_trouble(r->shared->audit)),
-			"make room for, or give the daemon's user access to, the audit file and its directory");
+		control_degraded_write(j, "audit",
+			strerrordesc_np(-audit_trouble(r->shared->audit)),
+			"make room for, or give the daemon's user access to, the audit file and "
+			"its directory");
 #ifdef SALLYPORT_SAN
-	control_degraded_write(j, "hardening", "this is a sanitizer build: dumpable, without seccomp filters",
+	control_degraded_write(j, "hardening",
+		"this is a sanitizer build: dumpable, without seccomp filters",
 		"use a build without SAN=1 for real credentials");
 #endif
 }
 
-static unsigned report_credentials(const struct sandbox *s, struct control_credential ret[CREDSET_MAX])
+static unsigned report_credentials(
+	const struct sandbox *s, struct control_credential ret[CREDSET_MAX])
 {
 	unsigned n = s->credentials ? credset_count(s->credentials) : 0;
 

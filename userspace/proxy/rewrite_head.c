@@ -40,7 +40,8 @@ static int rewrite_host(const struct rewrite_request *r, struct buf *out)
 
 static bool rewrite_drops(const struct rewrite_request *r, const struct field *f)
 {
-	if (fields_hop(f->name) || slice_ieq(f->name, SLICE("host")) || fields_named_by_connection(r->msg, f->name))
+	if (fields_hop(f->name) || slice_ieq(f->name, SLICE("host")) ||
+		fields_named_by_connection(r->msg, f->name))
 		return true;
 	if (r->judges_methods && rewrite_is_override(f->name))
 		return true;
@@ -55,7 +56,8 @@ int rewrite_request_head(const struct rewrite_request *r, struct buf *out)
 	e = e ? e : rewrite_host(r, out);
 	for (unsigned i = 0; !e && i < r->msg->nfields; i++)
 		if (!rewrite_drops(r, &r->msg->fields[i]))
-			e = h1_write_field(out, r->msg->fields[i].name, swap_value(r->plan, r->swap, r->values, i));
+			e = h1_write_field(out, r->msg->fields[i].name,
+				swap_value(r->plan, r->swap, r->values, i));
 	if (!e && r->msg->framing == FRAMING_CHUNKED)
 		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
 	return e ? e : h1_write_head_end(out);
@@ -67,7 +69,8 @@ int rewrite_response_head(const struct rewrite_response *r, struct buf *out)
 	int e = h1_write_status_line(out, m->status, m->reason, 1);
 
 	for (unsigned i = 0; !e && i < m->nfields; i++)
-		if (!fields_drop_response(m->fields[i].name) && !fields_named_by_connection(m, m->fields[i].name))
+		if (!fields_drop_response(m->fields[i].name) &&
+			!fields_named_by_connection(m, m->fields[i].name))
 			e = h1_write_field(out, m->fields[i].name, m->fields[i].value);
 	if (!e && r->chunked)
 		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));

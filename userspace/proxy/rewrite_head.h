@@ -13,7 +13,7 @@ struct host;
 
 struct rewrite_request {
 	const struct msg *msg;
-	struct slice path;	 /* origin-form */
+	struct slice path; /* origin-form */
 	const struct host *host; /* becomes Host, with the port unless it is the scheme's own */
 	uint16_t port;
 	bool tls;
@@ -28,8 +28,8 @@ int rewrite_request_head(const struct rewrite_request *r, struct buf *out);
 
 struct rewrite_response {
 	const struct msg *msg;
-	bool chunked;	 /* the body goes out in chunks */
-	bool close;	 /* this response ends the connection */
+	bool chunked; /* the body goes out in chunks */
+	bool close; /* this response ends the connection */
 	bool client_10;
 };
 

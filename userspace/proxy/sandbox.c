@@ -40,8 +40,8 @@ static int sandbox_path(char ret[PATH_MAX], const char *state, const char *forma
 	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-static int sandbox_save(const char *state, const char *format, const char *id, mode_t mode, struct slice bytes,
-	struct fault *fault)
+static int sandbox_save(const char *state, const char *format, const char *id, mode_t mode,
+	struct slice bytes, struct fault *fault)
 {
 	char path[PATH_MAX];
 	int r = sandbox_path(path, state, format, id);
@@ -78,14 +78,17 @@ static int sandbox_make_ca(struct sandbox *s, const char *state, struct fault *f
 
 	buf_init(&key, SANDBOX_PEM);
 	buf_init(&cert, SANDBOX_PEM);
-	(void)snprintf(name, sizeof(name), "Sallyport CA %.51s", s->at.id); /* X.520: at most 64 bytes */
+	(void)snprintf(
+		name, sizeof(name), "Sallyport CA %.51s", s->at.id); /* X.520: at most 64 bytes */
 	r = ca_new(name, time(NULL), &s->ca);
 	r = r ? r : ca_key_pem(s->ca, &key);
 	r = r ? r : ca_cert_pem(s->ca, &cert);
 	if (r < 0)
 		(void)fault_set(fault, r, "cannot make a CA: %s", strerrordesc_np(-r));
-	r = r ? r : sandbox_save(state, "sandboxes/%s.ca.key", s->at.id, 0600, buf_slice(&key), fault);
-	r = r ? r : sandbox_save(state, "sandboxes/%s.ca.pem", s->at.id, 0644, buf_slice(&cert), fault);
+	r = r ? r
+	      : sandbox_save(state, "sandboxes/%s.ca.key", s->at.id, 0600, buf_slice(&key), fault);
+	r = r ? r
+	      : sandbox_save(state, "sandboxes/%s.ca.pem", s->at.id, 0644, buf_slice(&cert), fault);
 	buf_done(&key);
 	buf_done(&cert);
 	return r;
@@ -133,7 +136,8 @@ static int sandbox_placeholders(struct sandbox *s, const char *state, struct fau
 	if (!s->placeholders)
 		return 0;
 	r = placeholders_save(s->placeholders, &record);
-	r = r ? r : sandbox_save(state, "sandboxes/%s.json", s->at.id, 0600, buf_slice(&record), fault);
+	r = r ? r
+	      : sandbox_save(state, "sandboxes/%s.json", s->at.id, 0600, buf_slice(&record), fault);
 	buf_done(&record);
 	return r;
 }
@@ -165,18 +169,21 @@ static int sandbox_handout(struct sandbox *s, const char *state, struct fault *f
 	buf_init(&bytes, LIMIT_DOCUMENT);
 	r = r ? r : file_mkdir(path, 0755);
 	r = r ? r : ca_cert_pem(s->ca, &bytes);
-	r = r ? r : sandbox_save(state, "handout/%s/ca.pem", s->at.id, 0644, buf_slice(&bytes), fault);
+	r = r ? r
+	      : sandbox_save(state, "handout/%s/ca.pem", s->at.id, 0644, buf_slice(&bytes), fault);
 	buf_done(&bytes);
 	r = r ? r : sandbox_environment(s, &bytes);
-	r = r ? r : sandbox_save(state, "handout/%s/environment", s->at.id, 0644, buf_slice(&bytes), fault);
+	r = r ? r
+	      : sandbox_save(
+			state, "handout/%s/environment", s->at.id, 0644, buf_slice(&bytes), fault);
 	buf_done(&bytes);
 	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", path, strerrordesc_np(-r)) : 0;
 }
 
 void sandbox_forget(const struct sandbox *s, const char *state)
 {
-	static const char *const files[] = {"sandboxes/%s.json", "sandboxes/%s.ca.key", "sandboxes/%s.ca.pem",
-		"handout/%s/ca.pem", "handout/%s/environment"};
+	static const char *const files[] = {"sandboxes/%s.json", "sandboxes/%s.ca.key",
+		"sandboxes/%s.ca.pem", "handout/%s/ca.pem", "handout/%s/environment"};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -198,7 +205,8 @@ static int sandbox_trusts(struct sandbox *s, struct fault *fault)
 		if (sandbox_trust(s, file) != s->shared->trust)
 			continue; /* the same file again */
 		if (s->ntrusts == SANDBOX_TRUSTS)
-			return fault_set(fault, -E2BIG, "more than %d CA files under upstream:", SANDBOX_TRUSTS);
+			return fault_set(fault, -E2BIG,
+				"more than %d CA files under upstream:", SANDBOX_TRUSTS);
 		r = tls_trust_extend(s->shared->trust, file, fault, &s->trusts[s->ntrusts].trust);
 		if (r < 0)
 			return r;
@@ -228,8 +236,8 @@ static void sandbox_drop(struct sandbox *s)
 	free(s);
 }
 
-int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer, struct slice policy,
-	struct fault *fault, struct sandbox **ret)
+int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
+	struct slice policy, struct fault *fault, struct sandbox **ret)
 {
 	struct sandbox *s = calloc(1, sizeof(*s));
 	int r;
@@ -296,7 +304,8 @@ static void sandbox_leave_return(struct mail *m)
 		s->gone(s);
 }
 
-static void sandbox_post(struct sandbox *s, struct sandbox_order *o, unsigned i, void (*deliver)(struct mail *))
+static void sandbox_post(
+	struct sandbox *s, struct sandbox_order *o, unsigned i, void (*deliver)(struct mail *))
 {
 	o->sandbox = s;
 	o->worker = s->shared->workers[i];

@@ -33,7 +33,7 @@ enum { SANDBOX_SEARCH = 8, SANDBOX_TRUSTS = 8 };
 /* What the helper hands over. The descriptors change owner only when sandbox_new() succeeds. */
 struct sandbox_offer {
 	char id[LIMIT_SANDBOX_ID + 1];
-	uint64_t netns;	 /* cookie */
+	uint64_t netns; /* cookie */
 	uint64_t cgroup; /* id, the inode of its directory */
 	unsigned nslots;
 	bool has_v6;
@@ -48,17 +48,18 @@ struct sandbox_order {
 	struct mail mail;
 	struct sandbox *sandbox;
 	struct worker *worker;
-	struct credset *set; /* REFRESH: the set that the worker was given last; compared only after that */
-	bool out;	     /* on its way or being worked on */
+	struct credset *
+		set; /* REFRESH: the set that the worker was given last; compared only after that */
+	bool out; /* on its way or being worked on */
 };
 
 struct sandbox {
 	struct sandbox *next; /* the registry's list */
-	uint64_t serial;      /* never used twice: owner of cached leaves */
+	uint64_t serial; /* never used twice: owner of cached leaves */
 	struct sandbox_offer at;
 	struct shared *shared;
 	struct policy *policy;
-	struct credset *credentials;	    /* the control thread's reference to the latest */
+	struct credset *credentials; /* the control thread's reference to the latest */
 	struct placeholders *placeholders;
 	struct ca *ca;
 	struct {
@@ -68,20 +69,21 @@ struct sandbox {
 	unsigned ntrusts;
 
 	struct sandbox_order take[LIMIT_WORKERS], leave[LIMIT_WORKERS], refresh[LIMIT_WORKERS];
-	unsigned seated;	       /* workers that have it */
-	bool stale;		       /* not offered again since the helper came back */
-	void (*gone)(struct sandbox *s); /* the last worker has left; the control thread frees it there */
+	unsigned seated; /* workers that have it */
+	bool stale; /* not offered again since the helper came back */
+	void (*gone)(struct sandbox
+			*s); /* the last worker has left; the control thread frees it there */
 	void *gone_arg;
 
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
 	uint64_t refusals; /* of the kernel; control thread */
-	unsigned lookups;  /* at the resolver; control thread */
+	unsigned lookups; /* at the resolver; control thread */
 };
 
 /* Where sandbox_new() finds and keeps what belongs to a sandbox. */
 struct sandbox_home {
-	const char *state;	     /* directory */
+	const char *state; /* directory */
 	struct shared *shared;
 	struct credset *credentials; /* those that cover this id; a reference is taken */
 };
@@ -90,8 +92,8 @@ struct sandbox_home {
  * Makes the sandbox from an offer and its policy document. 0 and *ret; otherwise a negative errno with the fault set,
  * and the descriptors stay the caller's.
  */
-int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer, struct slice policy,
-	struct fault *fault, struct sandbox **ret);
+int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
+	struct slice policy, struct fault *fault, struct sandbox **ret);
 /* Removes what sandbox_new() keeps on disk: the sandbox is withdrawn for good. */
 void sandbox_forget(const struct sandbox *s, const char *state);
 /* Closes and frees; not before the workers are gone from it. */

@@ -21,10 +21,10 @@ struct shared {
 	struct loop *control; /* the control thread's loop */
 	struct worker *workers[LIMIT_WORKERS];
 	unsigned nworkers;
-	struct tls_trust *trust;   /* roots for upstreams without an entry of their own */
+	struct tls_trust *trust; /* roots for upstreams without an entry of their own */
 	struct resolver *resolver; /* the control thread's */
 	struct lookup_queue lookups;
-	struct audit *audit;	   /* the control thread's */
+	struct audit *audit; /* the control thread's */
 };
 
 #endif

@@ -39,7 +39,8 @@ enum {
 	WORKER_CONNECTIONS = 8192,
 	WORKER_LOOKUPS = 1024,
 	WORKER_QUERIES = 1024,
-	WORKER_REARM = 100,	   /* milliseconds until accepting is tried again when descriptors were out */
+	WORKER_REARM =
+		100, /* milliseconds until accepting is tried again when descriptors were out */
 };
 
 /* ---- accepting */
@@ -147,7 +148,8 @@ static void worker_seat_clients(struct seat *seat)
 struct tls_client *worker_tls_client(struct seat *seat, const char *ca)
 {
 	for (unsigned i = 0; i < seat->nclients; i++)
-		if (seat->clients[i].ca == ca || (ca && seat->clients[i].ca && !strcmp(seat->clients[i].ca, ca)))
+		if (seat->clients[i].ca == ca ||
+			(ca && seat->clients[i].ca && !strcmp(seat->clients[i].ca, ca)))
 			return seat->clients[i].client;
 	return NULL;
 }
@@ -175,8 +177,8 @@ void worker_seat_check(struct seat *seat)
 	struct worker *w = seat->worker;
 	struct sandbox *sb = seat->sandbox;
 
-	if (!seat->leaving || seat->accepting || seat->connections || seat->lookups || seat->origins ||
-		seat->queries || seat->names)
+	if (!seat->leaving || seat->accepting || seat->connections || seat->lookups ||
+		seat->origins || seat->queries || seat->names)
 		return;
 	timer_stop(w->loop, &seat->rearm);
 	credset_unref(seat->credentials);
@@ -267,8 +269,10 @@ static int worker_slabs(struct worker *w)
 int worker_new(struct shared *shared, unsigned index, struct worker **ret)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	struct loop_setup setup = {
-		.entries = WORKER_ENTRIES, .handlers = worker_handlers, .after = worker_after, .owner = w};
+	struct loop_setup setup = {.entries = WORKER_ENTRIES,
+		.handlers = worker_handlers,
+		.after = worker_after,
+		.owner = w};
 	int r;
 
 	if (!w)

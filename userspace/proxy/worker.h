@@ -38,8 +38,8 @@ struct seat {
 	struct worker *worker;
 	struct sandbox *sandbox;
 	struct credset *credentials; /* this worker's reference to the current snapshot */
-	struct names *names;	     /* the DNS sockets, on one worker only */
-	uint32_t accepting;	     /* listeners with an accept in flight, bits */
+	struct names *names; /* the DNS sockets, on one worker only */
+	uint32_t accepting; /* listeners with an accept in flight, bits */
 	unsigned connections;
 	unsigned lookups;
 	unsigned origins;

@@ -90,8 +90,8 @@ static int loop_restrict(struct loop *l)
 int loop_new(const struct loop_setup *setup, struct loop **ret)
 {
 	struct io_uring_params p = {
-		.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_R_DISABLED |
-			 IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+		.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+			 IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
 		.cq_entries = setup->entries * 4,
 	};
 	struct loop *l = calloc(1, sizeof(*l));
@@ -118,8 +118,8 @@ int loop_buffers(struct loop *l)
 	struct io_uring_buf_reg reg = {.ring_entries = LIMIT_RECV_CHUNKS, .bgid = LOOP_GROUP};
 	size_t ring_size = LIMIT_RECV_CHUNKS * sizeof(struct io_uring_buf);
 	size_t size = (size_t)LIMIT_RECV_CHUNKS * LIMIT_RECV_CHUNK;
-	void *memory = mmap(NULL, ring_size + size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(
+		NULL, ring_size + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int r;
 
 	if (memory == MAP_FAILED)
@@ -162,7 +162,8 @@ void loop_free(struct loop *l)
 	io_uring_queue_exit(&l->ring);
 	if (l->buffers) {
 		explicit_bzero(l->buffer_bytes, (size_t)LIMIT_RECV_CHUNKS * LIMIT_RECV_CHUNK);
-		(void)munmap(l->buffers, LIMIT_RECV_CHUNKS * (sizeof(struct io_uring_buf) + LIMIT_RECV_CHUNK));
+		(void)munmap(l->buffers,
+			LIMIT_RECV_CHUNKS * (sizeof(struct io_uring_buf) + LIMIT_RECV_CHUNK));
 	}
 	free(l);
 }
@@ -182,7 +183,8 @@ struct io_uring_sqe *loop_sqe(struct loop *l, union ring_ref ref)
 	struct io_uring_sqe *sqe;
 
 	while (!(sqe = io_uring_get_sqe(&l->ring)))
-		(void)io_uring_submit(&l->ring); /* the kernel consumes the queue at once; -EBUSY and -EAGAIN pass */
+		(void)io_uring_submit(
+			&l->ring); /* the kernel consumes the queue at once; -EBUSY and -EAGAIN pass */
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->user_data = ref.u64;
 	return sqe;
@@ -375,10 +377,12 @@ int loop_run(struct loop *l)
 
 	while (!l->stop) {
 		int64_t wait = timer_wheel_wait(&l->timers, l->now);
-		struct __kernel_timespec ts = {.tv_sec = wait / 1000, .tv_nsec = wait % 1000 * 1000000};
+		struct __kernel_timespec ts = {
+			.tv_sec = wait / 1000, .tv_nsec = wait % 1000 * 1000000};
 		struct io_uring_cqe *cqe;
 
-		r = io_uring_submit_and_wait_timeout(&l->ring, &cqe, 1, wait < 0 ? NULL : &ts, NULL);
+		r = io_uring_submit_and_wait_timeout(
+			&l->ring, &cqe, 1, wait < 0 ? NULL : &ts, NULL);
 		if (r < 0 && r != -ETIME && r != -EINTR && r != -EBUSY && r != -EAGAIN)
 			return r;
 		l->now = clock_monotonic_ms();

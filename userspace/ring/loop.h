@@ -21,8 +21,8 @@ struct io_uring_sqe;
 union ring_ref {
 	struct {
 		uint8_t op;
-		uint8_t leg;   /* which socket of the object */
-		uint16_t gen;  /* of the slot: a stale completion is counted and dropped */
+		uint8_t leg; /* which socket of the object */
+		uint16_t gen; /* of the slot: a stale completion is counted and dropped */
 		uint32_t slot; /* in the owner's slab */
 	};
 	uint64_t u64;
@@ -35,9 +35,9 @@ enum { LOOP_OP_NONE, LOOP_OP_MAIL, LOOP_OP_WATCH, LOOP_OP_USER = 8, LOOP_OP_MAX 
 typedef void (*loop_handler)(void *owner, union ring_ref ref, int res, uint32_t flags);
 
 struct loop_setup {
-	unsigned entries;		/* submission queue size */
-	const loop_handler *handlers;	/* LOOP_OP_MAX of them, NULL where unused */
-	void (*after)(void *owner);	/* behind each batch; may be NULL */
+	unsigned entries; /* submission queue size */
+	const loop_handler *handlers; /* LOOP_OP_MAX of them, NULL where unused */
+	void (*after)(void *owner); /* behind each batch; may be NULL */
 	void *owner;
 };
 
@@ -69,7 +69,7 @@ void loop_buffer_give(struct loop *l, uint32_t flags);
 /* ---- timers: one deadline each, embedded in their owner */
 struct timer {
 	struct timer *next, *prev; /* NULL when not armed */
-	uint64_t due;		   /* milliseconds on the loop's clock */
+	uint64_t due; /* milliseconds on the loop's clock */
 	void (*fire)(struct timer *t);
 };
 
@@ -80,7 +80,7 @@ void timer_stop(struct loop *l, struct timer *t);
 /* ---- readiness, for descriptors that are read and written by plain calls (control thread only) */
 struct watch {
 	int fd;
-	uint32_t events;				  /* POLLIN | POLLOUT wanted */
+	uint32_t events; /* POLLIN | POLLOUT wanted */
 	void (*ready)(struct watch *w, uint32_t revents); /* may stop any watch, its own too */
 	void *arg;
 	uint32_t id; /* the loop's; 0 when idle */
@@ -96,7 +96,7 @@ void watch_stop(struct loop *l, struct watch *w);
 /* ---- mail: hands a message to another loop. The receiver owns it from delivery on. */
 struct mail {
 	void (*deliver)(struct mail *m); /* called in the receiving thread */
-	struct loop *to;		 /* set by loop_post() */
+	struct loop *to; /* set by loop_post() */
 };
 
 /*

@@ -16,8 +16,8 @@ enum { TIMER_TICK = 16, TIMER_SLOTS = 512, TIMER_WORDS = TIMER_SLOTS / 64 };
 
 struct timer_wheel {
 	struct timer slots[TIMER_SLOTS]; /* list heads */
-	uint64_t occupied[TIMER_WORDS];	 /* a bit for each slot that may hold timers */
-	uint64_t tick;			 /* the last tick that was looked at */
+	uint64_t occupied[TIMER_WORDS]; /* a bit for each slot that may hold timers */
+	uint64_t tick; /* the last tick that was looked at */
 };
 
 void timer_wheel_init(struct timer_wheel *w, uint64_t now);

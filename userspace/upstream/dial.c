@@ -10,15 +10,18 @@
 
 int dial_socket(const struct addr *to)
 {
-	int one = 1, fd = socket(addr_is_v4(to) ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	int one = 1, fd = socket(addr_is_v4(to) ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC,
+			     IPPROTO_TCP);
 
 	if (fd < 0)
 		return -errno;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* slower without, not wrong */
+	(void)setsockopt(
+		fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* slower without, not wrong */
 	return fd;
 }
 
-void dial_start(struct dial *d, struct loop *loop, union ring_ref ref, int fd, const struct addr *to)
+void dial_start(
+	struct dial *d, struct loop *loop, union ring_ref ref, int fd, const struct addr *to)
 {
 	struct io_uring_sqe *sqe = loop_sqe(loop, ref);
 

@@ -18,6 +18,7 @@ struct dial {
 int dial_socket(const struct addr *to);
 
 /* Queues the connect; its completion comes as `ref` with 0 or -errno. */
-void dial_start(struct dial *d, struct loop *loop, union ring_ref ref, int fd, const struct addr *to);
+void dial_start(
+	struct dial *d, struct loop *loop, union ring_ref ref, int fd, const struct addr *to);
 
 #endif

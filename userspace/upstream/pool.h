@@ -13,8 +13,8 @@
 
 /* Two requests may share a connection only when all of this is the same. */
 struct pool_key {
-	const void *seat;     /* the sandbox: never shared between two */
-	const void *trust;    /* the set of roots that the peer was verified with */
+	const void *seat; /* the sandbox: never shared between two */
+	const void *trust; /* the set of roots that the peer was verified with */
 	uint64_t credentials; /* hash of the names of the credentials that were put in; 0 = none */
 	uint16_t port;
 	bool tls;
