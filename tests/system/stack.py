@@ -90,8 +90,10 @@ class Stack:
             "helper",
             [self.tool("sallyport-netns"), "--state", self.state, "serve", "--daemon-user", USER],
         )
-        path = os.path.join(self.state, "helper.sock")
-        until(lambda: self._alive(self.helper, "helper") and os.path.exists(path), "helper.sock")
+        until(
+            lambda: self._alive(self.helper, "helper") and self.netns("list").returncode == 0,
+            "the helper's answer",
+        )
 
     def start_daemon(self):
         self.daemon = self._start("daemon", [self.tool("sallyportd"), "--config", self.config])
@@ -111,7 +113,7 @@ class Stack:
             return None
 
     def _connected(self):
-        return self.helper.poll() is not None or self.netns("list", "--daemon").returncode in (0, 64)
+        return self.helper.poll() is not None or self.netns("list", "--daemon").returncode == 0
 
     def kill_daemon(self, number=signal.SIGKILL):
         self.daemon.send_signal(number)

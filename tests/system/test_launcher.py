@@ -151,7 +151,7 @@ def test_bad_papers_are_refused_before_the_command_runs(world, papers, clean, wh
         "credentials": ([*papers[:2], "--credentials", documents.readable_by_daemon(world.write("bad.credentials.yaml", "credentials:\n  - nam: x\n"))], "bad.credentials.yaml:2:"),
         "missing policy": (["--policy", "/nonexistent.yaml"], "/nonexistent.yaml"),
         "unknown option": (["--nonsense"], "--nonsense"),
-        "no command": ([], "run"),
+        "no command": ([], "command"),
     }[what]
     command = [] if what == "no command" else ["--", "sh", "-c", "echo IT RAN"]
     start = time.monotonic()

@@ -172,18 +172,35 @@ def test_two_stacks_side_by_side_do_not_mix(stack, another_stack, attach, sandbo
     other.start_daemon()
 
 
-def test_a_sandbox_whose_helper_was_killed_stays_sealed(another_stack, attach, world):
+def test_a_sandbox_whose_helper_was_killed_stays_sealed(another_stack, world):
+    """And the next helper in the same state directory finds its way, and cleans up."""
     stack = another_stack("orphan")
-    box = attach(on=stack)
-    with client.plain(box) as connection:
-        assert connection.get().status == 200
-    stack.helper.kill()
-    stack.helper.wait()
-    watch = world.watch()
-    for address in ("169.254.169.254", "10.0.0.1"):
-        with pytest.raises(Refused):
-            box.connect(address, 80, timeout=3)
-    watch.nothing()
-    with client.plain(box) as connection:
-        assert connection.get().status == 200, "the daemon goes on"
-    box.attached = False  # nobody to detach it; the topology's cleanup removes mounts and processes
+    box = Sandbox(stack, POLICY)
+    try:
+        box.attach()
+        with client.plain(box) as connection:
+            assert connection.get().status == 200
+        stack.helper.kill()
+        stack.helper.wait()
+        watch = world.watch()
+        for address in ("169.254.169.254", "10.0.0.1"):
+            with pytest.raises(Refused):
+                box.connect(address, 80, timeout=3)
+        assert not watch.packets_to("169.254.169.254", "10.0.0.1")
+        with box.netns.socket(client.socket.AF_INET, client.socket.SOCK_DGRAM) as sock:
+            try:  # from outside the cgroup: there is still no interface to leave by
+                box.netns.call(sock.sendto, b"out", ("203.0.113.10", 4444))
+            except OSError:
+                pass
+        assert not watch.packets_to("203.0.113.10")
+        stack.start_helper()
+        box.attached = False  # the new one does not know it
+        fresh = Sandbox(stack, POLICY)
+        try:
+            fresh.attach()
+            with client.plain(fresh) as connection:
+                assert connection.get().status == 200
+        finally:
+            fresh.close()
+    finally:
+        box.close()
