@@ -234,14 +234,20 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 	return 0;
 }
 
-void attach_undo(struct attachment *a)
+void attach_shut(struct attachment *a)
 {
 	programs_detach(a->programs);
 	a->programs = NULL;
 	steer_program_detach(a->steer);
 	a->steer = NULL;
-	if (a->inside) {
+	if (a->inside)
 		listeners_close(&a->listeners);
+}
+
+void attach_undo(struct attachment *a)
+{
+	attach_shut(a);
+	if (a->inside) {
 		(void)netns_within(a->netns_fd, attach_leave,
 			a); /* a namespace that cannot be entered is gone */
 		a->inside = false;

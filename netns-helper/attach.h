@@ -70,6 +70,11 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 int attach_finish(struct attachment *a, const uint8_t digest[32],
 	const struct capture_opening *openings, size_t nopenings, struct fault *fault);
 
+/*
+ * Takes the programs out and closes the listeners: nothing new is let in or captured. Addresses and routes stay, so that
+ * the ends of the connections that the daemon now breaks off still reach their peers. May be called again.
+ */
+void attach_shut(struct attachment *a);
 /* Takes everything out of the kernel, in reverse. May be called at any stage, and twice. */
 void attach_undo(struct attachment *a);
 

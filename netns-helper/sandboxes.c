@@ -5,9 +5,9 @@
  *   OFFERED ──ACTIVE from the daemon──▶ ACTIVE ──detach, holder gone, stop──▶ LEAVING ──▶ GONE
  *      └──refused, deadline, holder gone────────────────────────────────────────▲
  *
- * Entering LEAVING ends the processes (when it was held) and takes everything out of the kernel at
- * once; what remains is to wait: for the daemon's GONE, since its copies of the listeners keep the
- * namespace alive, and for the processes, since a cgroup with one inside cannot be removed. Both
+ * Entering LEAVING ends the processes (when it was held) and takes programs and listeners out at
+ * once; then it waits: for the daemon's GONE, since its connections end by resets that need the routes
+ * and its copies of the listeners keep the namespace alive, and for the processes, since a cgroup with one inside cannot be removed. Both
  * are given TIME_LEAVING; then the helper goes on without.
  *
  * The daemon may die and come back in every state. An OFFERED or ACTIVE sandbox is offered again on
@@ -192,7 +192,7 @@ void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, cons
 				sandbox->attachment
 					->id); /* its network is taken away all the same */
 	}
-	attach_undo(sandbox->attachment);
+	attach_shut(sandbox->attachment);
 	sandboxes_tell(&sandbox->asked, error, text);
 }
 
@@ -340,6 +340,7 @@ static int sandboxes_turn(struct sandboxes *s, struct sandbox *sandbox, uint64_t
 		log_warn("sandbox %s: %s did not go within 5 seconds", sandbox->attachment->id,
 			sandbox->known ? "the daemon's copies" : "its processes");
 	}
+	attach_undo(sandbox->attachment);
 	sandboxes_to(sandbox, SANDBOX_GONE);
 	sandboxes_tell(&sandbox->asked_end, 0, "");
 	sandboxes_tell(&sandbox->holder, 0, "");

@@ -194,6 +194,7 @@ def test_a_sandbox_whose_helper_was_killed_stays_sealed(another_stack, world):
                 pass
         assert not watch.packets_to("203.0.113.10")
         stack.start_helper()
+        until(lambda: "the helper is connected" in stack.log("daemon").rpartition("is gone")[2], "the daemon's link")
         box.attached = False  # the new one does not know it
         fresh = Sandbox(stack, POLICY)
         try:

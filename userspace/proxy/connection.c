@@ -179,7 +179,7 @@ void connection_accept(struct seat *seat, int fd)
 	c->began = loop_now(w->loop);
 	c->protocols = AUDIT_PROTOCOL_TCP;
 	c->timer.fire = connection_expired;
-	c->leg = leg_open(w, fd, c, connection_progress);
+	c->leg = leg_open(seat, fd, c, connection_progress);
 	if (!c->leg) {
 		slab_give(&w->connections, c);
 		(void)close(fd);

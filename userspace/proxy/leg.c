@@ -80,13 +80,16 @@ static void leg_cancel(struct leg *l, uint8_t op)
 	sqe->addr = leg_ref(l, op).u64;
 }
 
-struct leg *leg_open(struct worker *w, int fd, void *owner, void (*progress)(struct leg *l))
+struct leg *leg_open(struct seat *seat, int fd, void *owner, void (*progress)(struct leg *l))
 {
+	struct worker *w = seat->worker;
 	struct leg *l = slab_take(&w->legs);
 
 	if (!l)
 		return NULL;
 	l->worker = w;
+	l->seat = seat;
+	seat->legs++;
 	l->owner = owner;
 	l->progress = progress;
 	l->fd = fd;
@@ -341,6 +344,7 @@ void leg_send_done(void *worker, union ring_ref ref, int res, uint32_t flags)
 static void leg_free(struct leg *l)
 {
 	struct linger hard = {.l_onoff = 1, .l_linger = 0};
+	struct seat *seat = l->seat;
 	struct io_uring_sqe *sqe;
 
 	if (l->reset)
@@ -355,6 +359,8 @@ static void leg_free(struct leg *l)
 	buf_done(&l->tx);
 	buf_done(&l->out);
 	slab_give(&l->worker->legs, l);
+	seat->legs--;
+	worker_seat_check(seat); /* behind the close: whoever hears that the seat is empty finds its peers told */
 }
 
 void leg_progress(struct worker *w)

@@ -16,11 +16,13 @@
 #include "base/buf.h"
 #include "ring/loop.h"
 
+struct seat;
 struct tls_engine;
 struct worker;
 
 struct leg {
 	struct worker *worker;
+	struct seat *seat; /* stays until the descriptor is closed */
 	void *owner;
 	void (*progress)(struct leg *l);
 	struct tls_engine *tls; /* NULL on plain text */
@@ -49,7 +51,7 @@ struct leg {
 enum { LEG_OP_RECV = LOOP_OP_USER, LEG_OP_SEND, LEG_OP_END };
 
 /* Takes the descriptor over and starts to receive. NULL when legs are out; the descriptor stays the caller's then. */
-struct leg *leg_open(struct worker *w, int fd, void *owner, void (*progress)(struct leg *l));
+struct leg *leg_open(struct seat *seat, int fd, void *owner, void (*progress)(struct leg *l));
 
 /* From here on the leg speaks TLS; the engine was made over l->rx and l->tx and belongs to the leg. */
 void leg_secure(struct leg *l, struct tls_engine *tls);

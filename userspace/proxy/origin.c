@@ -177,7 +177,7 @@ void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags)
 		origin_dial(o);
 		return;
 	}
-	o->leg = leg_open(w, o->fd, o, origin_progress);
+	o->leg = leg_open(o->seat, o->fd, o, origin_progress);
 	if (!o->leg) {
 		origin_fail(o, CATEGORY_LIMIT, "too many connections");
 		return;

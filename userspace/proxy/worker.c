@@ -178,7 +178,7 @@ void worker_seat_check(struct seat *seat)
 	struct sandbox *sb = seat->sandbox;
 
 	if (!seat->leaving || seat->accepting || seat->connections || seat->lookups ||
-		seat->origins || seat->queries || seat->names)
+		seat->origins || seat->queries || seat->names || seat->legs)
 		return;
 	timer_stop(w->loop, &seat->rearm);
 	credset_unref(seat->credentials);
@@ -250,7 +250,7 @@ static void worker_after(void *owner)
 		connection_reap(w);
 	} while (w->dirty || w->dead);
 	leg_reap(w);
-	if (w->ending && !w->seats.used && !w->legs.used)
+	if (w->ending && !w->seats.used)
 		loop_stop(w->loop);
 }
 

@@ -44,6 +44,7 @@ struct seat {
 	unsigned lookups;
 	unsigned origins;
 	unsigned queries;
+	unsigned legs; /* closed ones too, until their descriptor is */
 	bool leaving;
 	struct timer rearm; /* accepts that ended are armed again */
 	struct {
