@@ -396,3 +396,19 @@ def test_deadlines_close_what_says_nothing(sandbox):
     assert 5 < time.monotonic() - start < 20
     for connection in (silent, half, drip):
         connection.close()
+
+
+@pytest.mark.parametrize("option", ["content-length", "Content-Length, close", "transfer-encoding", "host"])
+def test_a_connection_option_cannot_take_the_framing_away(sandbox, origin, option):
+    """Were Content-Length dropped because Connection names it, the body would be the origin's next request."""
+    before = len(origin.requests())
+    smuggled = "GET /smuggled HTTP/1.1\r\nHost: api.test\r\n\r\n"
+    with client.https(sandbox) as connection:
+        reply = connection.exchange(
+            f"POST /framed HTTP/1.1\r\nHost: api.test\r\nConnection: {option}\r\n"
+            f"Content-Length: {len(smuggled)}\r\n\r\n{smuggled}"
+        )
+    assert reply.status in (200, 400)
+    arrived = origin.requests()[before:]
+    assert [r.path for r in arrived] == (["/framed"] if reply.status == 200 else [])
+    assert all(r.body == smuggled.encode() for r in arrived)

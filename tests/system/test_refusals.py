@@ -185,3 +185,21 @@ for number in range(2000):
         sandbox.connect("10.1.0.2", 1)
     lines = stack.audit(mark, kind="refusal", sandbox=sandbox.id)
     assert len(lines) < 1500, "a hundred a second, whatever the sandbox does"
+
+
+def test_more_connections_than_the_policy_allows_are_reset_and_told(attach, stack):
+    box = attach("version: 1\nname: few\ndefault: allow\ndefault_tls: terminate\nlimits: {connections: 3}\n")
+    mark = stack.audit_mark()
+    kept = [client.plain(box) for _ in range(3)]
+    for connection in kept:
+        assert connection.get().status == 200
+    with client.plain(box) as fourth:
+        try:
+            fourth.send("GET / HTTP/1.1\r\nHost: api.test\r\n\r\n")
+            assert fourth.ended()
+        except OSError:
+            pass
+    stack.wait_audit(mark, sandbox=box.id, category="limit")
+    for connection in kept:
+        assert connection.get().status == 200
+        connection.close()

@@ -108,7 +108,7 @@ static const struct {
 		"f:4:10: the rule in line 3 has this name already"},
 	{"version: 1\nlimits: {streams: 1}", "f:2:10: `streams` is not available in this version"},
 	{"version: 1\nlimits: {connections: -1}",
-		"f:2:23: `connections` must be a number from 0 to 1024"},
+		"f:2:23: `connections` must be a number from 0 to 1000000"},
 	{"version: 1\nupstream: [{hosts: [a], proxy: x}]",
 		"f:2:25: `proxy` is not available in this version"},
 	{"version: 1\nupstream: [{hosts: [a], ca: x.pem}]",
@@ -285,6 +285,7 @@ static void test_decide(void **state)
 	assert_false(policy_judges_methods(p, &(struct host){.text = "api.test", .n = 8}, 8443));
 	assert_false(policy_judges_methods(p, &(struct host){.text = "pinned.test", .n = 11}, 443));
 	assert_string_equal(policy_name(p), "order");
+	assert_int_equal(policy_limit_connections(p), LIMIT_CONNECTIONS); /* not written */
 	assert_false(policy_default_allow(p));
 	policy_unref(p);
 	policy_unref(NULL);

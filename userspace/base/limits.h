@@ -23,8 +23,8 @@ enum {
 	LIMIT_WORKERS = 64,
 	LIMIT_SLOTS = 16, /* listeners for each sandbox and family */
 	LIMIT_SANDBOXES = 1024,
-	LIMIT_CONNECTIONS =
-		1024, /* of one sandbox on one worker, unless the policy says otherwise */
+	LIMIT_CONNECTIONS = 1024, /* of one sandbox, unless its policy says otherwise */
+	LIMIT_CONNECTIONS_MOST = 1000000, /* the largest number that a policy may say */
 	LIMIT_LEAVES = 1024, /* minted leaves kept, oldest out */
 	LIMIT_LOOKUPS = 256, /* DNS lookups at once */
 	LIMIT_LOOKUPS_SANDBOX = 16, /* of these, for one sandbox while others wait */
@@ -38,13 +38,15 @@ enum {
 	TIME_REQUEST_HEAD = 10000, /* from the first byte of a head to its last */
 	TIME_RESPONSE_HEAD = 60000, /* from the request's last byte to the response head */
 	TIME_IDLE = 120000, /* keep-alive between requests */
-	TIME_BODY = 120000, /* no byte moved in either direction within an exchange */
+	TIME_RELAX = 2000,	    /* idle for so long, a connection gives its buffers back */
+	TIME_BODY = 900000, /* no byte moved in either direction within an exchange */
 	TIME_POOL_IDLE = 20000, /* an upstream connection unused */
 	TIME_CONNECT = 15000,
 	TIME_DNS = 5000, /* a lookup as a whole */
 	TIME_DNS_TRY = 700, /* one try of it */
 	TIME_LINGER =
 		1000, /* reading on after our last byte, so that a refusal is not lost to a reset */
+	TIME_LIMIT_TOLD = 1000, /* between records of connections over a limit, of one sandbox */
 	TIME_SOURCE_CHECK = 1000, /* between looks at credential files */
 };
 

@@ -107,8 +107,8 @@ static const struct conf_table policy_private_table = {
 
 static const struct conf_key policy_limit_keys[] = {
 	{"connections", CONF_TYPE_NUMBER, false, offsetof(struct policy, connections),
-		.max = LIMIT_CONNECTIONS,
-		.help = "open at once on one worker, 0 = the product's own limit"},
+		.max = LIMIT_CONNECTIONS_MOST,
+		.help = "open at once, 0 = no limit"},
 	{"connections_per_second", CONF_TYPE_LATER},
 	{"requests_per_second", CONF_TYPE_LATER},
 	{"bytes_up", CONF_TYPE_LATER},

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "policy/digest.h"
+#include "base/limits.h"
 #include "policy/policy_internal.h"
 
 _Static_assert((int)POLICY_DIGEST == (int)DIGEST_SIZE, "one digest");
@@ -37,6 +38,7 @@ int policy_load(struct slice text, const char *file, struct fault *fault, struct
 	if (!p)
 		return -ENOMEM;
 	atomic_init(&p->refs, 1);
+	p->connections = LIMIT_CONNECTIONS;
 	r = conf_parse(text, file, fault, &p->doc);
 	if (r == 0)
 		r = policy_fill(p, fault);

@@ -40,7 +40,7 @@ const char *policy_name(const struct policy *p);
 /* SHA-256 of the document's bytes; POLICY_DIGEST bytes, borrowed. */
 const uint8_t *policy_digest(const struct policy *p);
 bool policy_default_allow(const struct policy *p);
-/* limits: connections; 0 = no limit of the policy. */
+/* limits: connections; 0 = no limit. LIMIT_CONNECTIONS where the document does not say. */
 uint64_t policy_limit_connections(const struct policy *p);
 
 /* ---- decisions ---- */

@@ -18,6 +18,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,7 +53,7 @@ static_assert(ARRAY_SIZE(connection_next) == CONNECTION_STATES, "successors of e
 static const uint32_t connection_time[] = {
 	[CONNECTION_NEW] = TIME_SNIFF,
 	[CONNECTION_HANDSHAKE] = TIME_HANDSHAKE,
-	[CONNECTION_HEAD] = TIME_IDLE,
+	[CONNECTION_HEAD] = TIME_RELAX, /* then the rest of TIME_IDLE */
 	[CONNECTION_EXCHANGE] = 0,
 	[CONNECTION_DNS] = TIME_IDLE,
 	[CONNECTION_DRAIN] = TIME_BODY, /* TIME_LINGER once all is sent */
@@ -62,6 +63,8 @@ static_assert(ARRAY_SIZE(connection_time) == CONNECTION_STATES, "a time for ever
 
 void connection_deadline(struct connection *c, uint64_t ms)
 {
+	if (c->state == CONNECTION_DEAD)
+		return; /* it is freed at the end of the batch: no timer may outlive that */
 	timer_start(c->seat->worker->loop, &c->timer, ms);
 }
 
@@ -111,6 +114,13 @@ void connection_finish(struct connection *c)
 	connection_to(c, CONNECTION_DRAIN);
 }
 
+static void connection_relax(struct connection *c)
+{
+	c->relaxed = true;
+	leg_relax(c->leg);
+	connection_deadline(c, TIME_IDLE - TIME_RELAX);
+}
+
 static void connection_expired(struct timer *t)
 {
 	struct connection *c = container_of(t, struct connection, timer);
@@ -122,8 +132,10 @@ static void connection_expired(struct timer *t)
 	case CONNECTION_HEAD:
 		if (c->head_begun)
 			exchange_refuse_head(c, "the head did not arrive in time");
-		else
+		else if (c->relaxed)
 			connection_finish(c);
+		else
+			connection_relax(c);
 		return;
 	case CONNECTION_EXCHANGE:
 		exchange_expired(c->exchange);
@@ -158,6 +170,16 @@ static void connection_begin(struct connection *c)
 	}
 }
 
+/* One too many: reset, so that the program need not wait to learn it. */
+static void connection_turn_away(struct seat *seat, int fd, const char *what)
+{
+	struct linger hard = {.l_onoff = 1, .l_linger = 0};
+
+	record_limit(seat, fd, what);
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* worst case a FIN */
+	(void)close(fd);
+}
+
 void connection_accept(struct seat *seat, int fd)
 {
 	struct worker *w = seat->worker;
@@ -165,14 +187,12 @@ void connection_accept(struct seat *seat, int fd)
 	uint64_t limit = policy_limit_connections(seat->sandbox->policy);
 
 	if (limit && atomic_load_explicit(&seat->sandbox->open, memory_order_relaxed) >= limit) {
-		record_limit(seat, "connections");
-		(void)close(fd);
+		connection_turn_away(seat, fd, "connections");
 		return;
 	}
 	c = slab_take(&w->connections);
 	if (!c) {
-		record_limit(seat, "connections of all sandboxes");
-		(void)close(fd);
+		connection_turn_away(seat, fd, "connections of all sandboxes");
 		return;
 	}
 	c->seat = seat;
@@ -333,7 +353,7 @@ void connection_exchanged(struct connection *c, bool keep)
 {
 	c->exchange = NULL;
 	c->scan = 0;
-	c->head_begun = false;
+	c->head_begun = c->relaxed = false;
 	if (keep && !c->seat->leaving)
 		connection_to(c, CONNECTION_HEAD);
 	else

@@ -203,6 +203,11 @@ static void exchange_ready(void *user, enum category why, const char *detail)
 	struct exchange *x = user;
 	struct connection *c = x->c;
 
+	if (c->state == CONNECTION_DEAD) { /* ended earlier in this batch: exchange_abort() follows */
+		if (why != CATEGORY_NONE)
+			x->origin = NULL;
+		return;
+	}
 	if (why == CATEGORY_NONE) {
 		x->state = EXCHANGE_RELAY;
 		connection_deadline(c, TIME_BODY);

@@ -133,7 +133,16 @@ static void origin_expired(struct timer *t)
 	case ORIGIN_HANDSHAKE:
 		origin_fail(o, CATEGORY_UPSTREAM_TIMEOUT, "TLS handshake timed out");
 		return;
-	default: /* idle for long enough */
+	case ORIGIN_IDLE:
+		if (!o->relaxed) {
+			o->relaxed = true;
+			leg_relax(o->leg);
+			timer_start(o->seat->worker->loop, &o->timer, TIME_POOL_IDLE - TIME_RELAX);
+			return;
+		}
+		origin_release(o);
+		return;
+	default:
 		origin_release(o);
 	}
 }
@@ -337,7 +346,8 @@ void origin_put(struct origin *o, bool keep)
 	o->state = ORIGIN_IDLE;
 	o->events = NULL;
 	o->user = NULL;
-	timer_start(w->loop, &o->timer, TIME_POOL_IDLE);
+	o->relaxed = false;
+	timer_start(w->loop, &o->timer, TIME_RELAX);
 	out = pool_put(&w->pool, &o->item);
 	if (out)
 		origin_release(container_of(out, struct origin, item));

@@ -42,6 +42,7 @@ struct origin {
 	struct leg *leg;
 	const struct origin_events *events;
 	void *user;
+	bool relaxed; /* IDLE: its buffers given back */
 	bool reused; /* came from the pool: the peer may have closed it meanwhile */
 
 	struct lookup *lookup;

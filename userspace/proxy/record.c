@@ -70,14 +70,26 @@ void record_request(struct exchange *x)
 	x->reserved = false;
 }
 
-void record_limit(struct seat *seat, const char *what)
+void record_limit(struct seat *seat, int fd, const char *what)
 {
 	struct audit_event e = {
-		.kind = AUDIT_NOTICE, .category = CATEGORY_LIMIT, .decision = AUDIT_DENY};
+		.kind = AUDIT_CONNECTION, .category = CATEGORY_LIMIT, .decision = AUDIT_DENY};
+	uint64_t now = loop_now(seat->worker->loop);
+	struct captured who;
 
+	sandbox_count(&seat->sandbox->denied, 1);
+	if (seat->limit_told && now - seat->limit_told < TIME_LIMIT_TOLD)
+		return;
+	seat->limit_told = now;
 	clock_wall_text(e.time);
 	audit_text(e.sandbox, sizeof(e.sandbox), slice_str(seat->sandbox->at.id));
 	audit_text(e.reason, sizeof(e.reason), slice_str(what));
-	sandbox_count(&seat->sandbox->denied, 1);
+	audit_text(e.rule, sizeof(e.rule), SLICE("limits"));
+	e.protocols = AUDIT_PROTOCOL_TCP;
+	if (listener_captured(fd, seat->sandbox->at.flow_map, &who) == 0) {
+		e.asked = who.asked;
+		if (who.attributed)
+			record_client(&e.client, &who.client);
+	}
 	journal_write(&seat->worker->journal, &e, false);
 }

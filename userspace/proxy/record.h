@@ -20,7 +20,10 @@ void record_connection(const struct connection *c);
 void record_request_start(struct exchange *x);
 void record_request(struct exchange *x);
 
-/* Something was refused before there was a connection: "limit". */
-void record_limit(struct seat *seat, const char *what);
+/*
+ * An accepted descriptor is not served, since there are too many: "limit". One event a second for each sandbox and
+ * worker; all are counted.
+ */
+void record_limit(struct seat *seat, int fd, const char *what);
 
 #endif

@@ -46,6 +46,7 @@ struct seat {
 	unsigned queries;
 	unsigned legs; /* closed ones too, until their descriptor is */
 	bool leaving;
+	uint64_t limit_told; /* when a limit was last recorded */
 	struct timer rearm; /* accepts that ended are armed again */
 	struct {
 		const char *ca; /* borrowed from the policy; NULL = the default roots */
