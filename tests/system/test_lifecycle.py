@@ -195,6 +195,7 @@ def test_a_sandbox_whose_helper_was_killed_stays_sealed(another_stack, world):
         assert not watch.packets_to("203.0.113.10")
         stack.start_helper()
         box.attached = False  # the new one does not know it
+        until(stack.connected, "the daemon to find the new helper")
         fresh = Sandbox(stack, POLICY)
         try:
             fresh.attach()
