@@ -120,6 +120,12 @@ static void test_connection(void **state)
 	assert_true(fields_has_token(&m, SLICE("x-one"), SLICE("x-three")));
 	m.nfields = 1;
 	assert_false(fields_named_by_connection(&m, SLICE("x-one")));
+	/* the frame of the body is not the client's to take off */
+	m.fields[0] = (struct field){SLICE("Connection"), SLICE("close, Content-Length, x")};
+	assert_true(fields_has_token(&m, SLICE("connection"), SLICE("content-length")));
+	assert_false(fields_named_by_connection(&m, SLICE("content-length")));
+	assert_false(fields_named_by_connection(&m, SLICE("Content-Length")));
+	assert_true(fields_named_by_connection(&m, SLICE("x")));
 }
 
 int main(void)

@@ -125,5 +125,6 @@ bool fields_has_token(const struct msg *m, struct slice name, struct slice token
 
 bool fields_named_by_connection(const struct msg *m, struct slice name)
 {
-	return fields_has_token(m, SLICE("connection"), name);
+	return !slice_ieq(name, SLICE("content-length")) &&
+	       fields_has_token(m, SLICE("connection"), name);
 }

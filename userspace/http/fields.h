@@ -46,7 +46,11 @@ bool fields_member(struct slice *list, struct slice *ret);
 bool fields_token_in(struct slice value, struct slice token);
 /* Some field of that name has that token in its list. */
 bool fields_has_token(const struct msg *m, struct slice name, struct slice token);
-/* A Connection field names this field: it ends at us too. */
+/*
+ * A Connection field names this field: it ends at us too. Never true of Content-Length, which no
+ * sender may name there (RFC 9110 section 7.6.1): without it the body that we forward would be read
+ * as the next message.
+ */
 bool fields_named_by_connection(const struct msg *m, struct slice name);
 
 #endif
