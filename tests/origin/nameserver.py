@@ -73,17 +73,18 @@ class Nameserver:
             return None
         answers = b""
         count = 0
-        if records:
+        truncated = over == "udp" and name.lower() in zone.TRUNCATED
+        if records and not truncated:
             for value in records.get(kind, ()):
                 data = _rdata(kind, value)
                 answers += struct.pack("!HHHIH", 0xC00C, kind, 1, 60, len(data)) + data
                 count += 1
         code = 0 if records is not None else 3
         authority = b""
-        if not count:
+        if not count and not truncated:
             authority = b"\x04test\0" + struct.pack("!HHIH", zone.SOA, 1, 60, len(_SOA)) + _SOA
         header = struct.pack(
-            "!HHHHHH", number, 0x8180 | code, 1, count, 1 if authority else 0, 0
+            "!HHHHHH", number, 0x8180 | (0x0200 if truncated else 0) | code, 1, count, 1 if authority else 0, 0
         )
         return header + question + answers + authority
 

@@ -43,9 +43,12 @@ ZONE = {
     "metadata.test": {A: ["169.254.169.254"]},
     "mapped.test": {AAAA: ["::ffff:10.0.0.1"]},
     "loopback.test": {A: ["127.0.0.1"]},
+    "long.test": {A: ["203.0.113.39"]},
     "silent.test": SILENT,
     "alias.test": {CNAME: ["api.test"], A: ["203.0.113.10"]},
 }
+
+TRUNCATED = {"long.test"}  # answered over UDP with TC and nothing else: the question must come again over TCP
 
 # addresses whose certificate is not the good one: by the address that was dialled
 CERTIFICATES = {

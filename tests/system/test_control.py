@@ -2,6 +2,7 @@
 """The control socket, the command line over it, and who may speak to the helper."""
 import json
 import os
+import shutil
 import socket
 import stat
 import struct
@@ -9,8 +10,11 @@ import subprocess
 
 import pytest
 
+import client
+
 from documents import POLICY
 from sandbox import PYTHON, Sandbox
+from waiting import until
 
 
 def test_status(stack):
@@ -182,3 +186,27 @@ def test_attach_refuses_what_is_not_a_sandbox(sandbox, stack, world, what):
         assert sandbox.curl("https://api.test/", check=True).returncode == 0
     finally:
         box.close()
+
+
+def test_the_audit_is_rotated_where_the_daemon_may(another_stack, attach, world):
+    """With the filters of the threads in force, and without losing a line."""
+    folder = os.path.join(world.run, "rotating-audit")
+    os.mkdir(folder)
+    shutil.chown(folder, "sallyport", "sallyport")
+    path = os.path.join(folder, "a.jsonl")
+    stack = another_stack("rotating", extra=f"audit: {{file: {path}, size: 65536}}")
+    box = attach(on=stack)
+    with client.plain(box) as connection:
+        for number in range(200):
+            assert connection.get(f"/{number}").status == 200
+
+    def lines():
+        found = []
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found += [json.loads(line) for line in file]
+        return {e["path"] for e in found if e["kind"] == "request"}
+
+    until(lambda: lines() >= {f"/{n}" for n in range(200)}, "200 requests on record")
+    assert os.path.exists(path + ".1")
+    assert stack.get("/v1/status")["audit"]["lost"] == 0

@@ -200,3 +200,10 @@ def test_a_bad_packet_harms_nobody(sandbox, packet):
         except OSError:
             return
         assert answer[3] & 15 in (1, 4), "an answer to nonsense is FORMERR or NOTIMP"
+
+
+def test_an_answer_that_is_cut_is_asked_for_again_over_TCP(attach, world):
+    box = attach("version: 1\nname: long\ndefault: deny\nrules: [{name: long, hosts: [long.test], action: allow}]\n")
+    since = len(world.nameserver.questions)
+    assert told(box, "long.test") == ("NOERROR", ["203.0.113.39"])
+    assert {over for _, _, over in world.nameserver.asked("long.test", since)} == {"udp", "tcp"}
