@@ -98,7 +98,7 @@ class Stack:
     def start_daemon(self):
         self.daemon = self._start("daemon", [self.tool("sallyportd"), "--config", self.config])
         until(
-            lambda: self._alive(self.daemon, "daemon") and self._answers() and self._connected(),
+            lambda: self._alive(self.daemon, "daemon") and self._answers() and self.connected(),
             "the daemon's status, and its link to the helper",
         )
 
@@ -112,7 +112,7 @@ class Stack:
         except (OSError, http.client.HTTPException):
             return None
 
-    def _connected(self):
+    def connected(self):
         return self.helper.poll() is not None or self.netns("list", "--daemon").returncode == 0
 
     def kill_daemon(self, number=signal.SIGKILL):

@@ -196,6 +196,7 @@ def test_a_sandbox_whose_helper_was_killed_stays_sealed(another_stack, world):
         stack.start_helper()
         until(lambda: "the helper is connected" in stack.log("daemon").rpartition("is gone")[2], "the daemon's link")
         box.attached = False  # the new one does not know it
+        until(stack.connected, "the daemon to find the new helper")
         fresh = Sandbox(stack, POLICY)
         try:
             fresh.attach()

@@ -162,11 +162,10 @@ def test_a_kernel_refusal_is_in_the_audit_with_its_process(sandbox, stack):
     mark = stack.audit_mark()
     with pytest.raises(Refused):
         sandbox.connect("10.0.0.1", 4243)
-    event = stack.wait_audit(mark, kind="refusal", sandbox=sandbox.id)[0]
+    event = stack.wait_audit(mark, kind="refusal", sandbox=sandbox.id, asked="10.0.0.1:4243")[0]
     assert event["category"] == "private-address"
     assert event["client"]["pid"] == sandbox.agent_pid
     assert "python" in event["client"]["comm"]
-    assert "10.0.0.1" in str(event["asked"]) and "4243" in str(event["asked"])
 
 
 def test_a_flood_of_refusals_is_counted_not_written_line_by_line(sandbox, stack):
