@@ -153,15 +153,16 @@ def _direct(world, url, count):
 
 
 def test_OPS_01_many_quick_requests_one_after_the_other(sandbox, baseline, world, stack):
-    direct = _direct(world, "https://api.test/", 200)
-    results = _ops(sandbox, "https://api.test/", 500, 1)
-    assert {status for status, _ in results} == {200}
-    overhead = _percentile(results, 0.99) - _percentile(direct, 0.99)
-    print(f"p50 {_percentile(results, 0.5):.1f} ms, direct {_percentile(direct, 0.5):.1f} ms; p99 overhead {overhead:.1f} ms")
-    if not stack.sanitized():
-        # The case asks for 20 ms, which a machine that is busy with other things does not keep (tests/bench measures
-    # ratios); a stall of the kind that was reported would be whole seconds.
-    assert overhead < 500, "milliseconds at the 99th percentile"
+    # Noise of a busy machine only ever adds: the best of three rounds is the overhead.
+    for _ in range(3):
+        direct = _direct(world, "https://api.test/", 200)
+        results = _ops(sandbox, "https://api.test/", 500, 1)
+        assert {status for status, _ in results} == {200}
+        overhead = _percentile(results, 0.99) - _percentile(direct, 0.99)
+        print(f"p50 {_percentile(results, 0.5):.1f} ms, direct {_percentile(direct, 0.5):.1f} ms; p99 overhead {overhead:.1f} ms")
+        if overhead < 20 or stack.sanitized():
+            return
+    raise AssertionError(f"{overhead:.1f} ms more than direct at the 99th percentile")
 
 
 def test_OPS_01_and_two_hundred_at_once(sandbox, baseline):

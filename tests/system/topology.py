@@ -38,6 +38,18 @@ PARENT = "/tmp"  # programs in a sandbox see it: there are their homes
 PREFIX = "sallyport-test-"  # of folders and cgroups; the process id follows
 
 
+# For a shell in a mount namespace of its own: nothing that it mounts shows outside. In a chroot "/" is no
+# mount point, and the mounts are taken one by one.
+PRIVATE = """mount --make-rprivate / 2>/dev/null || cut -d' ' -f5 /proc/self/mountinfo |
+while read -r point; do mount --make-private "$point" 2>/dev/null; done
+"""
+
+
+def unshared(script, *arguments):
+    """A command that runs the script so, with these arguments."""
+    return ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", PRIVATE + script, "sh", *arguments]
+
+
 def cgroup_mount():
     """Where cgroup v2 is mounted: /sys/fs/cgroup, or .../unified on a hybrid system."""
     with open("/proc/mounts", encoding="utf-8") as mounts:
@@ -110,9 +122,8 @@ class Topology:
         """A command in the edge, with the internet's name server in its /etc/resolv.conf."""
         if not os.path.exists("/etc/resolv.conf"):
             open("/etc/resolv.conf", "a", encoding="ascii").close()  # something to mount on
-        script = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
         return self.edge.command(
-            ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", self.resolv_conf, *argv]
+            unshared('mount --bind "$1" /etc/resolv.conf && shift && exec "$@"', self.resolv_conf, *argv)
         )
 
     def watch(self):
