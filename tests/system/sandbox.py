@@ -147,8 +147,9 @@ class Sandbox:
 
     def joined(self, argv, resolv_conf=None, check=False, **options):
         inside = self.netns.command(argv)
-        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", JOINING, "sh",
-                   self.cgroup, resolv_conf or self.stack.world.resolv_conf, *inside]
+        command = topology.unshared(
+            JOINING, self.cgroup, resolv_conf or self.stack.world.resolv_conf, *inside
+        )
         return self._finished(command, 40, check, **options)
 
     @staticmethod

@@ -17,6 +17,7 @@ is seen by the sniffer on the wire. Addresses are the documentation ranges; the 
 Everything hangs on descriptors and on a folder RUN of this process; close() removes the folder, and
 sweep() those of processes that were killed.
 """
+import fcntl
 import os
 import shutil
 import signal
@@ -36,6 +37,20 @@ EDGE6, WIRE6 = "2001:db8:ffff::1", "2001:db8:ffff::2"
 EDGE_MAC, WIRE_MAC = "02:00:5e:00:53:01", "02:00:5e:00:53:02"
 PARENT = "/tmp"  # programs in a sandbox see it: there are their homes
 PREFIX = "sallyport-test-"  # of folders and cgroups; the process id follows
+ALIVE = "alive"  # a file in the folder, locked as long as the run lasts
+FRESH = 60  # seconds in which a folder is nobody else's business
+
+
+# For a shell in a mount namespace of its own: nothing that it mounts shows outside. In a chroot "/" is no
+# mount point, and the mounts are taken one by one.
+PRIVATE = """mount --make-rprivate / 2>/dev/null || cut -d' ' -f5 /proc/self/mountinfo |
+while read -r point; do mount --make-private "$point" 2>/dev/null; done
+"""
+
+
+def unshared(script, *arguments):
+    """A command that runs the script so, with these arguments."""
+    return ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", PRIVATE + script, "sh", *arguments]
 
 
 def cgroup_mount():
@@ -52,6 +67,8 @@ class Topology:
     def __init__(self):
         self.run = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=PARENT)
         os.chmod(self.run, 0o755)
+        self._alive = open(os.path.join(self.run, ALIVE), "w", encoding="ascii")
+        fcntl.flock(self._alive, fcntl.LOCK_EX)
         self.cgroup = os.path.join(cgroup_mount(), os.path.basename(self.run))
         os.mkdir(self.cgroup)
         self.edge, self.internet = Netns("edge"), Netns("internet")
@@ -110,9 +127,8 @@ class Topology:
         """A command in the edge, with the internet's name server in its /etc/resolv.conf."""
         if not os.path.exists("/etc/resolv.conf"):
             open("/etc/resolv.conf", "a", encoding="ascii").close()  # something to mount on
-        script = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
         return self.edge.command(
-            ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", self.resolv_conf, *argv]
+            unshared('mount --bind "$1" /etc/resolv.conf && shift && exec "$@"', self.resolv_conf, *argv)
         )
 
     def watch(self):
@@ -203,15 +219,25 @@ def remove(run, cgroup):
     shutil.rmtree(run, ignore_errors=True)
 
 
+def _abandoned(run):
+    """Nobody holds its lock. A process id proves nothing: the run may be in another pid namespace."""
+    try:
+        if time.time() - os.stat(run).st_mtime < FRESH:
+            return False
+        with open(os.path.join(run, ALIVE), "a", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def sweep():
     """Removes what runs of ours left whose process was killed before it could."""
     mount = cgroup_mount()
-    for parent in (PARENT, mount):
-        for name in os.listdir(parent):
-            if name.startswith(PREFIX):
-                pid = name[len(PREFIX) :].split("-")[0]
-                if not os.path.exists(f"/proc/{pid}"):
-                    remove(os.path.join(PARENT, name), os.path.join(mount, name))
+    for name in os.listdir(PARENT):
+        run = os.path.join(PARENT, name)
+        if name.startswith(PREFIX) and _abandoned(run):
+            remove(run, os.path.join(mount, name))
 
 
 def leftovers(run, cgroup):
