@@ -46,7 +46,7 @@ PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_re
             unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
-UNIT_base     := buf fault fdpass json secret slab
+UNIT_base     := buf fault fdpass file json secret slab
 UNIT_model    := addr range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
