@@ -47,7 +47,7 @@ PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_re
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
 UNIT_base     := buf fault fdpass file json secret slab
-UNIT_model    := addr range
+UNIT_model    := addr category range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
 UNIT_http     := fields authority target h1_head h1_body h1_write
