@@ -57,6 +57,7 @@ UNIT_cred     := credset placeholder source
 UNIT_rewrite  := base64 swap
 UNIT_conf     := yaml table daemon_conf
 UNIT_audit    := event audit
+UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
