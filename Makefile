@@ -60,6 +60,7 @@ UNIT_audit    := event audit
 UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
+UNIT_proxy    := refuse
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base
@@ -77,7 +78,7 @@ LINK_harden   := harden base
 LINK_capture  := capture ring model base
 LINK_upstream := upstream ring tls model base
 LINK_control  := control audit http ring model base
-LINK_proxy    := proxy
+LINK_proxy    := proxy control capture upstream audit harden rewrite cred policy conf dns http tls ring model base
 
 # ---- how it is built ----------------------------------------------------------------------------------------------
 
@@ -175,7 +176,7 @@ define UNIT_RULE
 $(B)/unit/test_$(2): $(B)/tests/unit/test_$(2).o $(patsubst %,$(B)/%.a,$(LINK_$(1)))
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -lcmocka $$(LIBS) -lpthread
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -lcmocka -ljansson $$(LIBS) -lpthread
 UNITS += $(B)/unit/test_$(2)
 endef
 $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t)))))
