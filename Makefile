@@ -60,7 +60,7 @@ UNIT_audit    := event audit
 UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
-UNIT_proxy    := decide refuse rewrite_head
+UNIT_proxy    := decide journal refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base
