@@ -79,7 +79,7 @@ static void assert_ends(const struct captured *who, const struct link *l)
 
 static void test_own_address(void **state)
 {
-	static const char *const ips[] = {"127.0.0.1", "127.83.7.1", "::1"};
+	static const char *const ips[] = {"127.0.0.1", "127.83.7.2", "127.255.255.254", "::1"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
