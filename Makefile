@@ -46,8 +46,8 @@ PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_re
             unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
-UNIT_base     := buf fault fdpass json secret slab
-UNIT_model    := addr range
+UNIT_base     := buf fault fdpass file json secret slab
+UNIT_model    := addr category range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
 UNIT_http     := fields authority target h1_head h1_body h1_write
@@ -57,8 +57,10 @@ UNIT_cred     := credset placeholder source
 UNIT_rewrite  := base64 swap
 UNIT_conf     := yaml table daemon_conf
 UNIT_audit    := event audit
-UNIT_upstream := resolve
+UNIT_capture  := listener
+UNIT_upstream := pool resolve
 UNIT_control  := socket
+UNIT_proxy    := decide journal refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base
@@ -76,7 +78,7 @@ LINK_harden   := harden base
 LINK_capture  := capture ring model base
 LINK_upstream := upstream ring tls model base
 LINK_control  := control audit http ring model base
-LINK_proxy    := proxy
+LINK_proxy    := proxy control capture upstream audit harden rewrite cred policy conf dns http tls ring model base
 
 # ---- how it is built ----------------------------------------------------------------------------------------------
 
@@ -174,7 +176,7 @@ define UNIT_RULE
 $(B)/unit/test_$(2): $(B)/tests/unit/test_$(2).o $(patsubst %,$(B)/%.a,$(LINK_$(1)))
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -lcmocka $$(LIBS) -lpthread
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -lcmocka -ljansson $$(LIBS) -lpthread
 UNITS += $(B)/unit/test_$(2)
 endef
 $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t)))))

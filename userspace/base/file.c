@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.c – see file.h. #syscalls: openat read write fsync fchmod renameat unlink mkdir */
+/* file.c – see file.h. #syscalls: openat read write fsync fchmod renameat unlink mkdir stat */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -97,7 +97,11 @@ int file_replace(const char *path, mode_t mode, struct slice bytes)
 
 int file_mkdir(const char *path, mode_t mode)
 {
-	if (mkdir(path, mode) < 0 && errno != EEXIST)
+	struct stat st;
+
+	if (mkdir(path, mode) == 0)
+		return 0;
+	if (errno != EEXIST || stat(path, &st) < 0)
 		return -errno;
-	return 0;
+	return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }

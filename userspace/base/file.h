@@ -13,7 +13,7 @@ int file_read(const char *path, struct buf *ret);
 /* Writes PATH.new with that mode, fsyncs, renames over PATH, fsyncs the directory (rename(2), fsync(2)). 0 or -errno. */
 int file_replace(const char *path, mode_t mode, struct slice bytes);
 
-/* Makes the directory unless it is there. 0 or -errno. */
+/* Makes the directory unless it is there. 0, -ENOTDIR when something else has its name, another -errno. */
 int file_mkdir(const char *path, mode_t mode);
 
 #endif

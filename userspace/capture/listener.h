@@ -17,7 +17,8 @@ struct captured {
 
 /*
  * Reads both ends of the socket and the flow record. 0; -ELOOP when the program connected to a listener of ours itself
- * (a loopback destination: nothing asked for can be one); -errno when the socket is gone already.
+ * (a loopback destination: nothing asked for can be one), with *ret filled for the record; -errno when the socket is gone
+ * already.
  * #syscalls: getsockname getpeername
  */
 int listener_captured(int fd, int flow_map, struct captured *ret);

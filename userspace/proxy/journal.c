@@ -15,7 +15,8 @@ void journal_drain(struct journal *j)
 	uint32_t head = atomic_load_explicit(&j->head, memory_order_relaxed);
 	uint64_t dropped;
 
-	atomic_store(&j->ringing, false);
+	/* an exchange, not a store: it reads what the writer's wrote, and so sees the events before it */
+	(void)atomic_exchange(&j->ringing, false);
 	while (head != atomic_load_explicit(&j->tail, memory_order_acquire)) {
 		j->read(j->arg, &j->events[head % JOURNAL_SIZE]);
 		atomic_store_explicit(&j->head, ++head, memory_order_release);

@@ -6,17 +6,22 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "http/fields.h"
 #include "http/h1_write.h"
 #include "proxy/refuse.h"
 
 enum { REFUSE_MESSAGE = 768 };
 
+/* Names of rules and credentials are whatever a document says; a line break in one must not cost the client its answer. */
 static void refuse_message(const struct refusal *r, char message[REFUSE_MESSAGE])
 {
 	(void)snprintf(message, REFUSE_MESSAGE, "sallyport: %s%s%s%s%s%s%s%s%s",
 		category_name(r->category), r->host[0] ? ": " : "", r->host,
 		r->name ? ": credential " : "", r->name ? r->name : "", r->why[0] ? ": " : "",
 		r->why, r->rule[0] ? ", by rule " : "", r->rule);
+	for (char *c = message; *c; c++)
+		if (!fields_vchar((uint8_t)*c) || *c == '\t')
+			*c = ' ';
 }
 
 static int refuse_json(const struct refusal *r, const char *message, struct buf *out)

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_decide.c – one request against a policy: the form of its target, Host in all its spellings, the session's name, the
+ * port, the method (POL-12, POL-13). Heads are put together by hand where the parser would not let them through, since
+ * this is the last place that says no.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "exact.h"
+#include "policy/policy.h"
+#include "proxy/decide.h"
+
+static const char document[] =
+	"version: 1\n"
+	"name: test\n"
+	"rules:\n"
+	"- {name: read, hosts: [read.test], methods: [GET, HEAD], action: allow}\n"
+	"- {name: never, hosts: [no.sub.test], action: deny, deny: alert}\n"
+	"- {name: sub, hosts: [\"*.sub.test\"], action: allow}\n"
+	"- {name: high, hosts: [high.test], ports: [8443, 9000-9001], action: allow}\n"
+	"- {name: plain, hosts: [a.test, x_y.test], action: allow}\n"
+	"- {name: v4, hosts: [203.0.113.10], action: allow}\n"
+	"- {name: v6, hosts: [\"2001:db8::1\"], ports: [443, 8443], action: allow}\n";
+
+static struct policy *policy, *open_policy;
+
+static struct policy *load(const char *text)
+{
+	struct fault fault = {""};
+	struct policy *p = NULL;
+
+	if (policy_load(slice_str(text), "f", &fault, &p) < 0)
+		fail_msg("%s", fault.text);
+	return p;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	policy = load(document);
+	open_policy = load("version: 1\ndefault: allow\ndefault_tls: terminate\n"
+			   "rules: [{name: never, hosts: [no.test], action: deny}]\n");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	policy_unref(policy);
+	policy_unref(open_policy);
+	return 0;
+}
+
+/* What is asked: "METHOD target" of `host` (NULL: no Host) on a connection to `port`, within a session for `server`. */
+struct ask {
+	const char *method, *target, *host;
+	uint16_t port;
+	const char *server; /* NULL: plain text */
+	const struct policy *policy; /* NULL: the document above */
+};
+
+struct answer {
+	enum category category;
+	const char *rule;
+	const char *host; /* NULL: not known */
+	const char *why; /* a part of the sentence; NULL: allowed */
+};
+
+static void judge(const struct ask *a, struct decision *ret, struct slice *ret_target)
+{
+	struct slice host = exact_copy(slice_str(a->host));
+	struct decide_facts facts = {
+		.policy = a->policy ? a->policy : policy,
+		.tls = a->server != NULL,
+	};
+	struct host server;
+	struct msg m = {
+		.method = slice_str(a->method),
+		.target = exact_copy(slice_str(a->target)),
+		.minor = a->host != NULL,
+		.nfields = a->host ? 2 : 1,
+		.fields = {{SLICE("Accept"), SLICE("*/*")}, {SLICE("HOST"), host}},
+	};
+
+	assert_int_equal(addr_parse(SLICE("198.51.100.7"), &facts.asked), 0);
+	facts.asked.port = a->port;
+	if (a->server) {
+		assert_int_equal(host_canon(slice_str(a->server), &server), 0);
+		facts.server = &server;
+	}
+	memset(ret, 0xee, sizeof(*ret));
+	decide_request(&facts, &m, ret);
+	exact_free(host);
+	*ret_target = m.target;
+}
+
+static void check(size_t row, const struct ask *ask, const struct answer *want)
+{
+	struct decision d;
+	struct slice target;
+
+	judge(ask, &d, &target);
+	if (d.verdict.allow != !want->why || d.verdict.category != want->category ||
+		strcmp(d.verdict.rule, want->rule) != 0)
+		fail_msg("row %zu: %s by %s", row, category_name(d.verdict.category),
+			d.verdict.rule);
+	if (want->why ? !d.why || !strstr(d.why, want->why) : d.why != NULL)
+		fail_msg("row %zu: %s", row, d.why ? d.why : "no sentence");
+	if (d.host_known != (want->host != NULL) ||
+		(want->host && strcmp(d.host.text, want->host) != 0))
+		fail_msg("row %zu: host %s", row, d.host_known ? d.host.text : "unknown");
+	assert_int_equal(d.port, ask->port);
+	if (d.verdict.allow)
+		assert_true(d.path.p == target.p && d.path.n == target.n); /* as written */
+	exact_free(target);
+}
+
+#define OK(r, h)                                                                                   \
+	{                                                                                          \
+		CATEGORY_NONE, r, h, NULL                                                          \
+	}
+#define BAD(h, w)                                                                                  \
+	{                                                                                          \
+		CATEGORY_BAD_REQUEST, "built-in", h, w                                             \
+	}
+#define MISMATCH(h, w)                                                                             \
+	{                                                                                          \
+		CATEGORY_HOST_MISMATCH, "built-in", h, w                                           \
+	}
+#define DENIED(r, h)                                                                               \
+	{                                                                                          \
+		CATEGORY_HOST_DENIED, r, h, "this host is not allowed"                             \
+	}
+#define METHOD(r, h)                                                                               \
+	{                                                                                          \
+		CATEGORY_METHOD_DENIED, r, h, "this method is not allowed"                         \
+	}
+#define PROXY   "form for proxies"
+#define FORM    "plain form"
+#define SESSION "TLS session"
+#define PORT    "port in Host"
+
+struct row {
+	struct ask ask;
+	struct answer want;
+};
+
+static void check_rows(const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		check(i, &rows[i].ask, &rows[i].want);
+}
+
+static void test_targets(void **state)
+{
+	static const struct row rows[] = {
+		{{"GET", "/", "a.test", 80}, OK("plain", "a.test")},
+		{{"GET", "/x/../y?q=http://b.test/#", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "/x/../y?q=http://b.test/", "a.test", 80}, OK("plain", "a.test")},
+		{{"GET", "//b.test/x", "a.test", 80}, OK("plain", "a.test")},
+		{{"OPTIONS", "*", "a.test", 80}, OK("plain", "a.test")},
+		{{"GET", "*", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "/a b", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "/a\r\nX: y", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "x", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "http://a.test/", "a.test", 80}, BAD(NULL, PROXY)},
+		{{"GET", "http://b.test/", "a.test", 80}, BAD(NULL, PROXY)},
+		{{"GET", "https://a.test/", "a.test", 443, "a.test"}, BAD(NULL, PROXY)},
+		{{"GET", "HTTP://a.test", "a.test", 80}, BAD(NULL, PROXY)},
+		{{"OPTIONS", "http://a.test", "a.test", 80}, BAD(NULL, PROXY)},
+		{{"CONNECT", "a.test:443", "a.test:443", 80}, BAD(NULL, PROXY)},
+		{{"CONNECT", "a.test:443", "a.test", 443, "a.test"}, BAD(NULL, PROXY)},
+		{{"CONNECT", "/", "a.test", 80}, BAD(NULL, "malformed")},
+	};
+
+	(void)state;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+static void test_hosts(void **state)
+{
+	static const struct row rows[] = {
+		/* one name, one spelling */
+		{{"GET", "/", "A.TeSt", 80}, OK("plain", "a.test")},
+		{{"GET", "/", "a.test.", 80}, OK("plain", "a.test")},
+		{{"GET", "/", "x_y.test", 80}, OK("plain", "x_y.test")},
+		{{"GET", "/", "y.x.SUB.test", 80}, OK("sub", "y.x.sub.test")},
+		{{"GET", "/", "sub.test", 80}, DENIED("default", "sub.test")},
+		{{"GET", "/", "xsub.test", 80}, DENIED("default", "xsub.test")},
+		{{"GET", "/", "a.test.evil.test", 80}, DENIED("default", "a.test.evil.test")},
+		/* none, and what is none */
+		{{"GET", "/", NULL, 80}, BAD(NULL, "no Host")},
+		{{"GET", "/", NULL, 443, "a.test"}, BAD(NULL, "no Host")},
+		{{"GET", "/", "", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", ".", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a..test", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test..", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", " a.test", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test b.test", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test,b.test", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "user@a.test", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test/x", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test\\x", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a%2etest", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test\n", 80}, BAD(NULL, FORM)},
+		{{"GET", "/",
+			 "b\xc3\xbc"
+			 "cher.test",
+			 80},
+			BAD(NULL, FORM)},
+		{{"GET", "/", "*.sub.test", 80}, BAD(NULL, FORM)},
+		/* addresses, in one form each */
+		{{"GET", "/", "203.0.113.10", 80}, OK("v4", "203.0.113.10")},
+		{{"GET", "/", "203.0.113.11", 80}, DENIED("default", "203.0.113.11")},
+		{{"GET", "/", "3405803786", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "0xcb.0.113.10", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "0313.0.113.10", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "203.0.28938", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "[203.0.113.10]", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "[::ffff:203.0.113.10]", 80}, OK("v4", "203.0.113.10")},
+		{{"GET", "/", "[2001:db8::1]", 443, "2001:db8::1"}, OK("v6", "2001:db8::1")},
+		{{"GET", "/", "[2001:DB8:0:0::1]", 443, "2001:db8::1"}, OK("v6", "2001:db8::1")},
+		{{"GET", "/", "[2001:db8::1]:8443", 8443, "2001:db8::1"}, OK("v6", "2001:db8::1")},
+		{{"GET", "/", "[2001:db8::2]", 443, "2001:db8::2"},
+			DENIED("default", "2001:db8::2")},
+		{{"GET", "/", "2001:db8::1", 443, "2001:db8::1"}, BAD(NULL, FORM)},
+		{{"GET", "/", "[2001:db8::1", 443, "2001:db8::1"}, BAD(NULL, FORM)},
+		{{"GET", "/", "[2001:db8::1%25eth0]", 443, "2001:db8::1"}, BAD(NULL, FORM)},
+		{{"GET", "/", "[a.test]", 80}, BAD(NULL, FORM)},
+	};
+
+	(void)state;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+/* Host is the session's name, in whatever spelling (no domain fronting); plain text has no other name. */
+static void test_sessions(void **state)
+{
+	static const struct row rows[] = {
+		{{"GET", "/", "a.test", 443, "a.test"}, OK("plain", "a.test")},
+		{{"GET", "/", "A.test.:443", 443, "a.test"}, OK("plain", "a.test")},
+		{{"GET", "/", "a.test", 443, "b.sub.test"}, MISMATCH("a.test", SESSION)},
+		{{"GET", "/", "b.sub.test", 443, "a.test"}, MISMATCH("b.sub.test", SESSION)},
+		{{"GET", "/", "a.tes", 443, "a.test"}, MISMATCH("a.tes", SESSION)},
+		{{"GET", "/", "a.testa", 443, "a.test"}, MISMATCH("a.testa", SESSION)},
+		{{"GET", "/", "denied.test", 443, "a.test"}, MISMATCH("denied.test", SESSION)},
+		/* a session without a name is for the address */
+		{{"GET", "/", "203.0.113.10", 443, "203.0.113.10"}, OK("v4", "203.0.113.10")},
+		{{"GET", "/", "a.test", 443, "203.0.113.10"}, MISMATCH("a.test", SESSION)},
+		{{"GET", "/", "203.0.113.10", 443, "a.test"}, MISMATCH("203.0.113.10", SESSION)},
+		{{"GET", "/", "a.test", 80}, OK("plain", "a.test")},
+	};
+
+	(void)state;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+static void test_ports(void **state)
+{
+	static const struct row rows[] = {
+		{{"GET", "/", "a.test:80", 80}, OK("plain", "a.test")},
+		{{"GET", "/", "a.test:443", 443, "a.test"}, OK("plain", "a.test")},
+		{{"GET", "/", "a.test:443", 80}, MISMATCH("a.test", PORT)},
+		{{"GET", "/", "a.test:80", 443, "a.test"}, MISMATCH("a.test", PORT)},
+		{{"GET", "/", "high.test", 8443, "high.test"}, OK("high", "high.test")},
+		{{"GET", "/", "high.test:9001", 9001, "high.test"}, OK("high", "high.test")},
+		{{"GET", "/", "high.test:8443", 443, "high.test"}, MISMATCH("high.test", PORT)},
+		{{"GET", "/", "high.test", 443, "high.test"}, DENIED("default", "high.test")},
+		{{"GET", "/", "high.test", 9002}, DENIED("default", "high.test")},
+		{{"GET", "/", "a.test", 8080}, DENIED("default", "a.test")},
+		{{"GET", "/", "a.test:", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test:0", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test:080", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test:65616", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test:http", 80}, BAD(NULL, FORM)},
+		{{"GET", "/", "a.test:80:80", 80}, BAD(NULL, FORM)},
+	};
+
+	(void)state;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+static void test_methods(void **state)
+{
+	static const struct row rows[] = {
+		{{"GET", "/", "read.test", 80}, OK("read", "read.test")},
+		{{"HEAD", "/", "read.test", 80}, OK("read", "read.test")},
+		{{"POST", "/", "read.test", 80}, METHOD("default", "read.test")},
+		{{"get", "/", "read.test", 80}, METHOD("default", "read.test")},
+		{{"GETS", "/", "read.test", 80}, METHOD("default", "read.test")},
+		{{"DELETE", "/", "a.test", 80}, OK("plain", "a.test")},
+		{{"PROPFIND", "/", "a.test", 80}, OK("plain", "a.test")},
+		{{"TRACE", "/", "a.test", 80}, METHOD("built-in", "a.test")},
+		{{"TRACK", "/", "a.test", 80}, METHOD("built-in", "a.test")},
+		{{"TRACE", "/", "denied.test", 80}, DENIED("default", "denied.test")},
+		{{"GET", "/", "no.sub.test", 80}, DENIED("never", "no.sub.test")},
+	};
+
+	(void)state;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+/* default: allow opens hosts, not the forms that are never let through. */
+static void test_open_policy(void **state)
+{
+	struct row rows[] = {
+		{{"GET", "/", "any.test", 8080}, OK("default", "any.test")},
+		{{"GET", "/", "no.test", 80}, DENIED("never", "no.test")},
+		{{"GET", "/", "any.test", 443, "other.test"}, MISMATCH("any.test", SESSION)},
+		{{"GET", "/", "any.test:81", 80}, MISMATCH("any.test", PORT)},
+		{{"GET", "/", NULL, 80}, BAD(NULL, "no Host")},
+		{{"GET", "/", "2130706433", 80}, BAD(NULL, FORM)},
+		{{"GET", "http://any.test/", "any.test", 80}, BAD(NULL, PROXY)},
+		{{"CONNECT", "any.test:443", "any.test:443", 80}, BAD(NULL, PROXY)},
+		{{"TRACE", "/", "any.test", 80}, METHOD("built-in", "any.test")},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		rows[i].ask.policy = open_policy;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+static void test_connections(void **state)
+{
+	static const struct {
+		const char *server;
+		uint16_t port;
+		enum category category;
+		const char *rule;
+		bool alert;
+	} rows[] = {
+		{"a.test", 443, CATEGORY_NONE, "plain", false},
+		{"a.test", 8443, CATEGORY_HOST_DENIED, "default", false},
+		{"read.test", 443, CATEGORY_NONE, "read", false}, /* some request could pass */
+		{"no.sub.test", 443, CATEGORY_HOST_DENIED, "never", true},
+		{"yes.sub.test", 443, CATEGORY_NONE, "sub", false},
+		{"2001:db8::1", 8443, CATEGORY_NONE, "v6", false},
+		{"2001:db8::2", 8443, CATEGORY_HOST_DENIED, "default", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct host server;
+		struct verdict v;
+
+		assert_int_equal(host_canon(slice_str(rows[i].server), &server), 0);
+		v = decide_connection(policy, &server, rows[i].port);
+		assert_int_equal(v.category, rows[i].category);
+		assert_int_equal(v.allow, rows[i].category == CATEGORY_NONE);
+		assert_int_equal(v.alert, rows[i].alert);
+		assert_string_equal(v.rule, rows[i].rule);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_sessions),
+		cmocka_unit_test(test_ports),
+		cmocka_unit_test(test_methods),
+		cmocka_unit_test(test_open_policy),
+		cmocka_unit_test(test_connections),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_listener.c – both ends of an accepted socket, who is behind it, and connections to a listener's own address. All on
+ * the loopback: a socket that was asked for by another address needs the steering program (tests/bpf), but port 53 is
+ * steered there too. What needs a privilege that is missing is skipped.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <bpf/bpf.h>
+
+#include "base/cleanup.h"
+#include "bpf/capture.h"
+#include "capture/listener.h"
+
+/* A connection to ip:port (0: any port), or -errno of what could not be bound; asked and peer as the program sees them. */
+struct link {
+	int listener, program, accepted;
+	struct addr asked, peer;
+};
+
+static struct addr name_of(int fd)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof(sa);
+	struct addr a;
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &n), 0);
+	assert_int_equal(addr_from_sockaddr((struct sockaddr *)&sa, n, &a), 0);
+	return a;
+}
+
+static int link_open(struct link *l, const char *ip, uint16_t port)
+{
+	struct sockaddr_storage sa;
+	socklen_t n;
+
+	*l = (struct link){-1, -1, -1};
+	assert_int_equal(addr_parse(slice_str(ip), &l->asked), 0);
+	l->asked.port = port;
+	n = addr_to_sockaddr(&l->asked, &sa);
+	l->listener = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&sa, n) < 0)
+		return -errno;
+	assert_int_equal(listen(l->listener, 1), 0);
+	l->asked = name_of(l->listener);
+	n = addr_to_sockaddr(&l->asked, &sa);
+	l->program = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(l->program, (struct sockaddr *)&sa, n), 0);
+	l->accepted = accept(l->listener, NULL, NULL);
+	assert_true(l->accepted >= 0);
+	l->peer = name_of(l->program);
+	return 0;
+}
+
+static void link_close(struct link *l)
+{
+	cleanup_close(&l->listener);
+	cleanup_close(&l->program);
+	cleanup_close(&l->accepted);
+}
+
+static void assert_ends(const struct captured *who, const struct link *l)
+{
+	assert_true(addr_same_ip(&who->asked, &l->asked));
+	assert_int_equal(who->asked.port, l->asked.port);
+	assert_true(addr_same_ip(&who->peer, &l->peer));
+	assert_int_equal(who->peer.port, l->peer.port);
+	assert_int_not_equal(who->peer.port, 0);
+}
+
+static void test_own_address(void **state)
+{
+	static const char *const ips[] = {"127.0.0.1", "127.83.7.2", "127.255.255.254", "::1"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ips); i++) {
+		struct captured who = {.attributed = true};
+		struct link l;
+		int r = link_open(&l, ips[i], 0);
+
+		if (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT) { /* no IPv6 here */
+			link_close(&l);
+			continue;
+		}
+		assert_int_equal(r, 0);
+		assert_int_equal(listener_captured(l.accepted, -1, &who), -ELOOP);
+		assert_ends(&who, &l);
+		assert_false(who.attributed);
+		link_close(&l);
+	}
+}
+
+static void test_dns(void **state)
+{
+	struct captured who;
+	struct link l;
+	int r = link_open(&l, "127.83.7.1", 53);
+
+	(void)state;
+	if (r < 0) {
+		link_close(&l);
+		print_message("port 53 cannot be bound here: %s\n", strerrordesc_np(-r));
+		skip();
+	}
+	assert_int_equal(listener_captured(l.accepted, -1, &who), 0);
+	assert_ends(&who, &l);
+	assert_false(who.attributed);
+	link_close(&l);
+}
+
+/* The record under exactly this 4-tuple, and no other. */
+static void test_attribution(void **state)
+{
+	const struct capture_client known = {
+		.pid = 11, .tgid = 10, .start_ns = 5, .uid = 1000, .comm = "program"};
+	struct capture_flow_key key = {0}, other;
+	struct captured who;
+	struct link l;
+	int map = bpf_map_create(
+		BPF_MAP_TYPE_HASH, "test_flows", sizeof(key), sizeof(known), 4, NULL);
+
+	(void)state;
+	if (map < 0) {
+		print_message("no map can be made here: %s\n", strerrordesc_np(errno));
+		skip();
+	}
+	assert_int_equal(link_open(&l, "127.0.0.1", 0), 0);
+	memcpy(key.src, l.peer.ip, sizeof(key.src));
+	memcpy(key.dst, l.asked.ip, sizeof(key.dst));
+	key.sport = l.peer.port;
+	key.dport = l.asked.port;
+	other = key;
+	other.sport ^= 1;
+	assert_int_equal(bpf_map_update_elem(map, &other, &known, BPF_ANY), 0);
+	assert_int_equal(listener_captured(l.accepted, map, &who), -ELOOP);
+	assert_false(who.attributed);
+	assert_int_equal(bpf_map_update_elem(map, &key, &known, BPF_ANY), 0);
+	assert_int_equal(listener_captured(l.accepted, map, &who), -ELOOP);
+	assert_true(who.attributed);
+	assert_memory_equal(&who.client, &known, sizeof(known));
+	link_close(&l);
+	close(map);
+}
+
+static void test_what_is_no_connection(void **state)
+{
+	struct captured who;
+	int pair[2], fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(listener_captured(-1, -1, &who), -EBADF);
+	assert_int_equal(listener_captured(fd, -1, &who), -ENOTCONN); /* reset before we looked */
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(pipe(pair), 0);
+	assert_int_equal(listener_captured(pair[0], -1, &who), -ENOTSOCK);
+	close(pair[0]), close(pair[1]);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(listener_captured(pair[0], -1, &who), -EAFNOSUPPORT);
+	close(pair[0]), close(pair[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_address),
+		cmocka_unit_test(test_dns),
+		cmocka_unit_test(test_attribution),
+		cmocka_unit_test(test_what_is_no_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
