@@ -39,7 +39,8 @@ enum {
 	TIME_RESPONSE_HEAD = 60000, /* from the request's last byte to the response head */
 	TIME_IDLE = 120000, /* keep-alive between requests */
 	TIME_RELAX = 2000,	    /* idle for so long, a connection gives its buffers back */
-	TIME_BODY = 900000, /* no byte moved in either direction within an exchange */
+	TIME_UPLOAD = 60000, /* no byte of a request body moved, or of what we still have to send */
+	TIME_BODY = 900000, /* no byte of a response body moved: event streams are silent for long */
 	TIME_POOL_IDLE = 20000, /* an upstream connection unused */
 	TIME_CONNECT = 15000,
 	TIME_DNS = 5000, /* a lookup as a whole */

@@ -56,7 +56,7 @@ static const uint32_t connection_time[] = {
 	[CONNECTION_HEAD] = TIME_RELAX, /* then the rest of TIME_IDLE */
 	[CONNECTION_EXCHANGE] = 0,
 	[CONNECTION_DNS] = TIME_IDLE,
-	[CONNECTION_DRAIN] = TIME_BODY, /* TIME_LINGER once all is sent */
+	[CONNECTION_DRAIN] = TIME_UPLOAD, /* TIME_LINGER once all is sent */
 	[CONNECTION_DEAD] = 0,
 };
 static_assert(ARRAY_SIZE(connection_time) == CONNECTION_STATES, "a time for every state");

@@ -194,7 +194,7 @@ static bool exchange_connect(struct exchange *x, bool fresh)
 	if (!x->origin)
 		return false;
 	x->state = x->origin->state == ORIGIN_READY ? EXCHANGE_RELAY : EXCHANGE_UPSTREAM;
-	connection_deadline(x->c, x->state == EXCHANGE_RELAY ? TIME_BODY : EXCHANGE_WAIT);
+	connection_deadline(x->c, x->state == EXCHANGE_RELAY ? TIME_UPLOAD : EXCHANGE_WAIT);
 	return true;
 }
 
@@ -210,7 +210,7 @@ static void exchange_ready(void *user, enum category why, const char *detail)
 	}
 	if (why == CATEGORY_NONE) {
 		x->state = EXCHANGE_RELAY;
-		connection_deadline(c, TIME_BODY);
+		connection_deadline(c, TIME_UPLOAD);
 	} else {
 		x->origin = NULL;
 		exchange_fail(x, why, detail);
@@ -404,7 +404,9 @@ void exchange_begin(struct connection *c)
 
 static uint64_t exchange_patience(const struct exchange *x)
 {
-	return x->up.done && !x->down.headed ? TIME_RESPONSE_HEAD : TIME_BODY;
+	if (!x->up.done)
+		return TIME_UPLOAD;
+	return x->down.headed ? TIME_BODY : TIME_RESPONSE_HEAD;
 }
 
 void exchange_step(struct exchange *x)
