@@ -42,13 +42,16 @@ static int link_open(struct link *l, const char *ip, uint16_t port)
 {
 	struct sockaddr_storage sa;
 	socklen_t n;
+	int one = 1; /* what is left of an earlier run does not hold the port */
 
 	*l = (struct link){-1, -1, -1};
 	assert_int_equal(addr_parse(slice_str(ip), &l->asked), 0);
 	l->asked.port = port;
 	n = addr_to_sockaddr(&l->asked, &sa);
 	l->listener = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&sa, n) < 0)
+	if (l->listener < 0 ||
+		setsockopt(l->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
+		bind(l->listener, (struct sockaddr *)&sa, n) < 0)
 		return -errno;
 	assert_int_equal(listen(l->listener, 1), 0);
 	l->asked = name_of(l->listener);
