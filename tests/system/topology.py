@@ -17,6 +17,7 @@ is seen by the sniffer on the wire. Addresses are the documentation ranges; the 
 Everything hangs on descriptors and on a folder RUN of this process; close() removes the folder, and
 sweep() those of processes that were killed.
 """
+import fcntl
 import os
 import shutil
 import signal
@@ -60,10 +61,20 @@ def cgroup_mount():
     raise RuntimeError("no cgroup2 mount in /proc/mounts")
 
 
+def _claim():
+    """A folder of our own and the lock that says that we live; the lock is there before the name is."""
+    made = tempfile.mkdtemp(prefix="sallyport-making-", dir=PARENT)
+    os.chmod(made, 0o755)
+    lock = os.open(os.path.join(made, "lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    run = os.path.join(PARENT, f"{PREFIX}{os.getpid()}-{os.path.basename(made).rsplit('-', 1)[1]}")
+    os.rename(made, run)
+    return lock, run
+
+
 class Topology:
     def __init__(self):
-        self.run = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=PARENT)
-        os.chmod(self.run, 0o755)
+        self._lock, self.run = _claim()
         self.cgroup = os.path.join(cgroup_mount(), os.path.basename(self.run))
         os.mkdir(self.cgroup)
         self.edge, self.internet = Netns("edge"), Netns("internet")
@@ -136,6 +147,7 @@ class Topology:
         self.edge.close()
         self.internet.close()
         remove(self.run, self.cgroup)
+        os.close(self._lock)
 
 
 class Watch:
@@ -214,15 +226,27 @@ def remove(run, cgroup):
     shutil.rmtree(run, ignore_errors=True)
 
 
+def _abandoned(run):
+    """Nobody holds its lock. (A process id would say nothing across pid namespaces and chroots.)"""
+    try:
+        lock = os.open(os.path.join(run, "lock"), os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
+
+
 def sweep():
     """Removes what runs of ours left whose process was killed before it could."""
-    mount = cgroup_mount()
-    for parent in (PARENT, mount):
-        for name in os.listdir(parent):
-            if name.startswith(PREFIX):
-                pid = name[len(PREFIX) :].split("-")[0]
-                if not os.path.exists(f"/proc/{pid}"):
-                    remove(os.path.join(PARENT, name), os.path.join(mount, name))
+    for name in os.listdir(PARENT):
+        run = os.path.join(PARENT, name)
+        if name.startswith(PREFIX) and _abandoned(run):
+            remove(run, os.path.join(cgroup_mount(), name))
 
 
 def leftovers(run, cgroup):
