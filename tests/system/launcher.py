@@ -11,14 +11,13 @@ LAUNCHER = os.path.join(ROOT, "scripts", "sallyport")
 
 
 def traces():
-    """Paths and mounts on this machine that bear the project's name, the tests' own left out."""
-    found = set()
-    for parent in ("/run", "/tmp", topology.cgroup_mount(), "/run/netns", "/sys/fs/bpf"):
-        if os.path.isdir(parent):
-            found |= {os.path.join(parent, name) for name in os.listdir(parent) if "sallyport" in name}
+    """State directories, mounts and cgroups of `run`, whoever started it: those of another go soon, too."""
+    found = {f"/run/{name}" for name in os.listdir("/run") if name.startswith("sallyport.")}
+    mount = topology.cgroup_mount()
+    found |= {os.path.join(mount, name) for name in os.listdir(mount) if name.startswith("sallyport.")}
     with open("/proc/self/mounts", encoding="utf-8") as mounts:
-        found |= {f"mount {line.split(' ')[1]}" for line in mounts if "sallyport" in line}
-    return {trace for trace in found if topology.PREFIX not in trace}
+        points = [line.split(" ")[1] for line in mounts]
+    return found | {f"mount {point}" for point in points if point.startswith("/run/sallyport.")}
 
 
 def environment():

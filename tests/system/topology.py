@@ -37,8 +37,6 @@ EDGE6, WIRE6 = "2001:db8:ffff::1", "2001:db8:ffff::2"
 EDGE_MAC, WIRE_MAC = "02:00:5e:00:53:01", "02:00:5e:00:53:02"
 PARENT = "/tmp"  # programs in a sandbox see it: there are their homes
 PREFIX = "sallyport-test-"  # of folders and cgroups; the process id follows
-ALIVE = "alive"  # a file in the folder, locked as long as the run lasts
-FRESH = 60  # seconds in which a folder is nobody else's business
 
 
 # For a shell in a mount namespace of its own: nothing that it mounts shows outside. In a chroot "/" is no
@@ -63,12 +61,20 @@ def cgroup_mount():
     raise RuntimeError("no cgroup2 mount in /proc/mounts")
 
 
+def _claim():
+    """A folder of our own and the lock that says that we live; the lock is there before the name is."""
+    made = tempfile.mkdtemp(prefix="sallyport-making-", dir=PARENT)
+    os.chmod(made, 0o755)
+    lock = os.open(os.path.join(made, "lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    run = os.path.join(PARENT, f"{PREFIX}{os.getpid()}-{os.path.basename(made).rsplit('-', 1)[1]}")
+    os.rename(made, run)
+    return lock, run
+
+
 class Topology:
     def __init__(self):
-        self.run = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=PARENT)
-        os.chmod(self.run, 0o755)
-        self._alive = open(os.path.join(self.run, ALIVE), "w", encoding="ascii")
-        fcntl.flock(self._alive, fcntl.LOCK_EX)
+        self._lock, self.run = _claim()
         self.cgroup = os.path.join(cgroup_mount(), os.path.basename(self.run))
         os.mkdir(self.cgroup)
         self.edge, self.internet = Netns("edge"), Netns("internet")
@@ -141,6 +147,7 @@ class Topology:
         self.edge.close()
         self.internet.close()
         remove(self.run, self.cgroup)
+        os.close(self._lock)
 
 
 class Watch:
@@ -220,24 +227,26 @@ def remove(run, cgroup):
 
 
 def _abandoned(run):
-    """Nobody holds its lock. A process id proves nothing: the run may be in another pid namespace."""
+    """Nobody holds its lock. (A process id would say nothing across pid namespaces and chroots.)"""
     try:
-        if time.time() - os.stat(run).st_mtime < FRESH:
-            return False
-        with open(os.path.join(run, ALIVE), "a", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = os.open(os.path.join(run, "lock"), os.O_RDWR)
     except OSError:
         return False
-    return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
 
 
 def sweep():
     """Removes what runs of ours left whose process was killed before it could."""
-    mount = cgroup_mount()
     for name in os.listdir(PARENT):
         run = os.path.join(PARENT, name)
         if name.startswith(PREFIX) and _abandoned(run):
-            remove(run, os.path.join(mount, name))
+            remove(run, os.path.join(cgroup_mount(), name))
 
 
 def leftovers(run, cgroup):
