@@ -15,8 +15,8 @@ from sandbox import Sandbox
 
 
 @pytest.mark.parametrize("scheme", ["https", "http"])
-def test_POL_01_a_denial_says_so_in_words(sandbox, world, scheme):
-    watch = world.watch()
+def test_POL_01_a_denial_says_so_in_words(sandbox, world, stack, scheme):
+    watch, mark = world.watch(), stack.audit_mark()
     done = sandbox.curl("-D", "-", f"{scheme}://denied.test/", check=True)
     head, _, body = done.stdout.replace("\r", "").partition("\n\n")
     assert head.startswith("HTTP/1.1 403")
@@ -28,6 +28,9 @@ def test_POL_01_a_denial_says_so_in_words(sandbox, world, scheme):
     assert error["rule"] == "never"
     assert "denied.test" in error["message"] and error["hint"]
     watch.nothing()
+    for kind in ("request", "connection"):
+        (event,) = stack.wait_audit(mark, sandbox=sandbox.id, kind=kind, host="denied.test")
+        assert (event["decision"], event["rule"]) == ("deny", "never"), kind
 
 
 def test_POL_01_a_name_that_no_rule_has_names_the_default(sandbox):
@@ -56,6 +59,22 @@ def test_POL_01_a_raw_connection_is_reset_at_once(sandbox, world, port):
             raise ConnectionResetError  # an orderly end with nothing sent is no worse
         assert time.monotonic() - start < 0.5
     watch.nothing()
+
+
+@pytest.mark.parametrize("address,port", [("203.0.113.30", 22), ("203.0.113.10", 5432), ("198.19.255.254", 8443)])
+def test_POL_01_a_client_that_waits_for_the_server_is_reset_at_once(sandbox, world, stack, address, port):
+    """Where nothing could be allowed; the control waits where something could."""
+    watch, mark = world.watch(), stack.audit_mark()
+    with sandbox.connect(address, port) as sock, sandbox.connect("203.0.113.10", 8443) as control:
+        start = time.monotonic()
+        with pytest.raises(ConnectionResetError):
+            sock.recv(100)
+        assert time.monotonic() - start < 0.5
+        control.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            control.recv(100)
+    watch.nothing()
+    stack.wait_audit(mark, kind="connection", asked=f"{address}:{port}", decision="deny", category="host-denied")
 
 
 @pytest.mark.parametrize("method,status", [("GET", 200), ("HEAD", 200), ("POST", 403), ("DELETE", 403), ("get", 403)])

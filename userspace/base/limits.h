@@ -34,6 +34,7 @@ enum {
 
 	/* times, milliseconds */
 	TIME_SNIFF = 10000, /* silence before the first bytes */
+	TIME_CLOSED = 50, /* the same where nothing can be allowed: time for a hello that is to be refused in words */
 	TIME_HANDSHAKE = 15000, /* a TLS handshake, either side */
 	TIME_REQUEST_HEAD = 10000, /* from the first byte of a head to its last */
 	TIME_RESPONSE_HEAD = 60000, /* from the request's last byte to the response head */

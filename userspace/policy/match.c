@@ -94,6 +94,15 @@ bool policy_opens_name(const struct policy *p, const struct host *h)
 	return false;
 }
 
+bool policy_opens_port(const struct policy *p, uint16_t port)
+{
+	for (unsigned i = 0; i < p->nrules; i++)
+		if (p->rules[i].allow &&
+			lists_ports_match(p->rules[i].ports, p->rules[i].nports, port))
+			return true;
+	return p->default_allow;
+}
+
 bool policy_names_exactly(const struct policy *p, const struct host *h)
 {
 	for (unsigned i = 0; i < p->nrules; i++)

@@ -64,7 +64,9 @@ bool policy_judges_methods(const struct policy *p, const struct host *h, uint16_
 
 /* The DNS question: could a rule or the default open that name at some port? */
 bool policy_opens_name(const struct policy *p, const struct host *h);
-/* The same, by an allow rule that names it exactly (not by a wildcard). */
+/* Whether a rule (or the default) opens that port of some host. */
+bool policy_opens_port(const struct policy *p, uint16_t port);
+/* The name question again, but by an allow rule that names it exactly (not by a wildcard). */
 bool policy_names_exactly(const struct policy *p, const struct host *h);
 /* Whether an allow rule (or the default) opens something that the pattern matches. */
 bool policy_opens_pattern(const struct policy *p, const struct host_pattern *pattern);

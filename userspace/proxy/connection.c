@@ -24,6 +24,7 @@
 
 #include "audit/event.h"
 #include "base/cleanup.h"
+#include "dns/answers.h"
 #include "policy/policy.h"
 #include "proxy/connection.h"
 #include "proxy/decide.h"
@@ -81,6 +82,14 @@ static void connection_to(struct connection *c, enum connection_state state)
 	}
 }
 
+void connection_judged(struct connection *c, const struct verdict *v)
+{
+	if (c->rule)
+		return;
+	c->rule = v->rule;
+	c->category = v->category;
+}
+
 /* The first refusal is the one on record. */
 static void connection_note(
 	struct connection *c, enum category category, const char *rule, const char *reason)
@@ -114,6 +123,21 @@ void connection_finish(struct connection *c)
 	connection_to(c, CONNECTION_DRAIN);
 }
 
+/*
+ * Nothing can be allowed there: the port is in no rule, or the address is the one that stands for refused names. Who
+ * waits for the server to speak first is told at once. Not at the ports of HTTP, where clients speak first and some
+ * read their trust store before they do (GnuTLS): those are told in words.
+ */
+static bool connection_closed(const struct connection *c)
+{
+	const struct addr shared = dns_shared();
+	uint16_t port = c->who.asked.port;
+
+	if (port == 80 || port == 443)
+		return false;
+	return !policy_opens_port(c->seat->sandbox->policy, port) || addr_same_ip(&c->who.asked, &shared);
+}
+
 static void connection_relax(struct connection *c)
 {
 	c->relaxed = true;
@@ -127,7 +151,8 @@ static void connection_expired(struct timer *t)
 
 	switch (c->state) {
 	case CONNECTION_NEW:
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "silence");
+		connection_refuse(c, connection_closed(c) ? CATEGORY_HOST_DENIED : CATEGORY_PROTOCOL_DENIED,
+			"silence");
 		return;
 	case CONNECTION_HEAD:
 		if (c->head_begun)
@@ -167,6 +192,8 @@ static void connection_begin(struct connection *c)
 	} else if (who->asked.port == NAMES_PORT) {
 		c->protocols |= AUDIT_PROTOCOL_DNS;
 		connection_to(c, CONNECTION_DNS);
+	} else if (connection_closed(c)) {
+		connection_deadline(c, TIME_CLOSED);
 	}
 }
 
@@ -263,6 +290,7 @@ static void connection_hello(struct connection *c)
 		return;
 	}
 	verdict = decide_connection(c->seat->sandbox->policy, &c->host, c->who.asked.port);
+	connection_judged(c, &verdict);
 	if (!verdict.allow && verdict.alert) {
 		connection_alert(c, TLS_ALERT_ACCESS_DENIED, verdict.category, verdict.rule, NULL);
 		return;

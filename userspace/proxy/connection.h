@@ -45,7 +45,7 @@ struct connection {
 	unsigned requests;
 	struct names_query *query; /* CONNECTION_DNS: the question that is being resolved */
 
-	/* the record: the first refusal, or the last decision */
+	/* the record: what was decided of the connection (TLS by its name, plain text by its first request) */
 	uint8_t protocols;
 	enum category category;
 	const char *rule; /* borrowed from the policy or constant */
@@ -70,6 +70,8 @@ void connection_exchanged(struct connection *c, bool keep);
 void connection_finish(struct connection *c);
 /* Ends without telling more: the response broke off. */
 void connection_break(struct connection *c);
+/* The decision about the connection, for the record: the first one counts. */
+void connection_judged(struct connection *c, const struct verdict *v);
 /* Moves the deadline of the state. */
 void connection_deadline(struct connection *c, uint64_t ms);
 

@@ -362,6 +362,7 @@ static void exchange_start(struct exchange *x, const struct msg *m)
 		c->host = x->host;
 	audit_text(x->event.host, sizeof(x->event.host), slice_of(x->host.text, x->host.n));
 	x->port = d.port;
+	connection_judged(c, &d.verdict);
 	if (!d.verdict.allow) {
 		exchange_refuse(x, &(struct exchange_refusal){.category = d.verdict.category,
 					   .why = d.why,
