@@ -39,18 +39,14 @@ PARENT = "/tmp"  # programs in a sandbox see it: there are their homes
 PREFIX = "sallyport-test-"  # of folders and cgroups; the process id follows
 ALIVE = "alive"  # a file in the folder, locked as long as the run lasts
 FRESH = 60  # seconds in which a folder is nobody else's business
+OVERLAY = os.path.join(os.path.dirname(os.path.realpath(__file__)), "overlay.py")
 
 
-# For a shell in a mount namespace of its own: nothing that it mounts shows outside. In a chroot "/" is no
-# mount point, and the mounts are taken one by one.
-PRIVATE = """mount --make-rprivate / 2>/dev/null || cut -d' ' -f5 /proc/self/mountinfo |
-while read -r point; do mount --make-private "$point" 2>/dev/null; done
-"""
-
-
-def unshared(script, *arguments):
-    """A command that runs the script so, with these arguments."""
-    return ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", PRIVATE + script, "sh", *arguments]
+def overlaid(resolv_conf, argv):
+    """The command with that file in /etc/resolv.conf's place."""
+    if not os.path.exists("/etc/resolv.conf"):
+        open("/etc/resolv.conf", "a", encoding="ascii").close()  # something to mount on
+    return ["/usr/bin/python3", "-I", "-S", OVERLAY, resolv_conf, "/etc/resolv.conf", *argv]
 
 
 def cgroup_mount():
@@ -125,11 +121,7 @@ class Topology:
 
     def edge_command(self, argv):
         """A command in the edge, with the internet's name server in its /etc/resolv.conf."""
-        if not os.path.exists("/etc/resolv.conf"):
-            open("/etc/resolv.conf", "a", encoding="ascii").close()  # something to mount on
-        return self.edge.command(
-            unshared('mount --bind "$1" /etc/resolv.conf && shift && exec "$@"', self.resolv_conf, *argv)
-        )
+        return self.edge.command(overlaid(self.resolv_conf, argv))
 
     def watch(self):
         return Watch(self)
