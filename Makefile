@@ -225,14 +225,17 @@ fuzz: fuzzers
 
 # ---- the two commands ---------------------------------------------------------------------------------------------
 
+# two runs at once in one folder: one builds, the other waits and finds it done
+ALONE = mkdir -p $(B) && flock $(B)/.lock
+
 try:
 	scripts/setup
-	$(MAKE) all
+	$(ALONE) $(MAKE) all
 	scripts/try $(B)
 
 check:
 	scripts/setup --tests
-	$(MAKE) SAN=$(SAN) all unit fuzzers probes
+	$(ALONE) $(MAKE) SAN=$(SAN) all unit fuzzers probes
 	scripts/check $(B)
 
 lint:

@@ -7,7 +7,7 @@
  * The state directory is covered by a small tmpfs in which the trust directory and resolv.conf are,
  * at the path at which the launcher knows them. Everything is mounted read-only where it is ours.
  *
- * #syscalls: mount mount_setattr open_tree move_mount mkdirat openat write
+ * #syscalls: mount mount_setattr open_tree move_mount mkdirat openat write chroot fchdir
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,26 +81,25 @@ static int view_hide(const char *directory)
 		       : 0;
 }
 
-/* Nothing that is mounted from here on shows outside. In a chroot "/" is no mount, and its mounts
- * are taken singly. */
+/*
+ * Nothing that is mounted from here on shows outside. In a chroot "/" is no mount point: what it
+ * lies in may be shared, and is found on the way up, which leads out of the root and back into it.
+ */
 static int view_private(void)
 {
-	char line[2 * PATH_MAX + 512], point[PATH_MAX];
-	FILE *f;
+	_cleanup_close_ int root = -1;
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	f = fopen("/proc/self/mountinfo", "re");
-	if (!f)
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0 || chroot("/proc") < 0 || fchdir(root) < 0)
 		return -errno;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%*d %*d %*s %*s %4095s", point) == 1)
-			(void)mount(NULL, point, NULL, MS_PRIVATE,
-				NULL); /* one that is covered is out of reach */
-	(void)fclose(f); /* only read */
-	return 0;
+	while (mount(NULL, ".", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		if (errno != EINVAL || chdir("..") < 0) /* the topmost is always a mount point */
+			return -errno;
+	return fchdir(root) < 0 || chroot(".") < 0 ? -errno : 0;
 }
 
 /* Whether `inner` is the directory or lies in it. */

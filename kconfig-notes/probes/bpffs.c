@@ -9,18 +9,21 @@
 
 #include "probe.h"
 
+#define POINT "/sys/fs/bpf"
+
 int main(void)
 {
 	int map;
 
 	probe_begin("bpffs");
-	probe_need(
-		unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0,
+	/* not "/", which in a chroot is no mount point */
+	probe_need(unshare(CLONE_NEWNS) == 0 &&
+			   mount(NULL, "/sys", NULL, MS_REC | MS_PRIVATE, NULL) == 0,
 		"a mount namespace");
-	probe_need(mount("bpf", "/mnt", "bpf", 0, "mode=700") == 0, "mount -t bpf");
+	probe_need(mount("bpf", POINT, "bpf", 0, "mode=700") == 0, "mount -t bpf");
 	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "probe", 4, 4, 1, NULL);
-	probe_need(map >= 0 && mkdir("/mnt/flows", 0700) == 0, "a folder in it");
-	probe_need(bpf_obj_pin(map, "/mnt/flows/probe") == 0, "a pin in the folder");
-	probe_need(umount("/mnt") == 0, "umount");
+	probe_need(map >= 0 && mkdir(POINT "/flows", 0700) == 0, "a folder in it");
+	probe_need(bpf_obj_pin(map, POINT "/flows/probe") == 0, "a pin in the folder");
+	probe_need(umount(POINT) == 0, "umount");
 	probe_ok();
 }

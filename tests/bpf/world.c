@@ -139,10 +139,11 @@ void world_enter(struct world *ret)
 
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	world_find_cgroup2(mount_point);
-	(void)snprintf(w.name, sizeof(w.name), "sallyport-bpf.%d", (int)getpid());
-	(void)snprintf(path, sizeof(path), "%s/%s", mount_point, w.name);
-	if (mkdir(path, 0755) < 0)
+	/* a process id alone may be another one's in another pid namespace */
+	(void)snprintf(path, sizeof(path), "%s/sallyport-bpf.%d.XXXXXX", mount_point, (int)getpid());
+	if (!mkdtemp(path))
 		world_die("making the scratch cgroup");
+	(void)snprintf(w.name, sizeof(w.name), "%s", path + strlen(mount_point) + 1);
 	w.cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w.cgroup < 0 || fstat(w.cgroup, &st) < 0)
 		world_die("opening the scratch cgroup");
@@ -155,7 +156,8 @@ void world_enter(struct world *ret)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (unshare(CLONE_NEWNS | CLONE_NEWNET) < 0)
 		world_die("unshare");
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	/* not "/", which in a chroot is no mount point: nothing is mounted but below this */
+	if (mount(NULL, "/sys", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 		mount("bpf", WORLD_PINS, "bpf", 0, "mode=700") < 0)
 		world_die("mounting a bpffs");
 	w.netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);

@@ -18,7 +18,7 @@ import threading
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.path.abspath(os.environ.get("SALLYPORT_BIN", os.path.join(TOP, "build")))
+BIN = os.path.abspath(os.environ.get("SALLYPORT_BUILD", os.path.join(TOP, "build")))
 NETNS = os.path.join(BIN, "sallyport-netns")
 
 VERSION = 1
@@ -148,11 +148,11 @@ class Rig:
 
     def __init__(self, *options):
         Rig.count += 1
-        self.name = f"sptest{os.getpid()}-{Rig.count}"
         self.tree = cgroup_tree()
         self.cgroups = []
         self.daemons = []
-        self.parent = tempfile.mkdtemp(prefix=self.name, dir="/run")
+        self.parent = tempfile.mkdtemp(prefix=f"sptest{os.getpid()}-{Rig.count}-", dir="/run")
+        self.name = os.path.basename(self.parent)
         os.chmod(self.parent, 0o755)
         self.state = os.path.join(self.parent, "state")
         self.options = options

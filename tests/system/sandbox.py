@@ -25,8 +25,8 @@ _numbers = itertools.count(1)
 
 USER = "nobody"
 
-# $1 cgroup, $2 resolv.conf, the rest a command
-JOINING = 'echo $$ > "$1/cgroup.procs" && mount --bind "$2" /etc/resolv.conf && shift 2 && exec "$@"'
+# $1 cgroup, the rest a command
+JOINING = 'echo $$ > "$1/cgroup.procs" && shift && exec "$@"'
 
 
 class Refused(OSError):
@@ -146,10 +146,8 @@ class Sandbox:
         return self._finished(self.command(argv, env, user), timeout, check, **options)
 
     def joined(self, argv, resolv_conf=None, check=False, **options):
-        inside = self.netns.command(argv)
-        command = topology.unshared(
-            JOINING, self.cgroup, resolv_conf or self.stack.world.resolv_conf, *inside
-        )
+        inside = topology.overlaid(resolv_conf or self.stack.world.resolv_conf, self.netns.command(argv))
+        command = ["sh", "-c", JOINING, "sh", self.cgroup, *inside]
         return self._finished(command, 40, check, **options)
 
     @staticmethod

@@ -37,18 +37,14 @@ EDGE6, WIRE6 = "2001:db8:ffff::1", "2001:db8:ffff::2"
 EDGE_MAC, WIRE_MAC = "02:00:5e:00:53:01", "02:00:5e:00:53:02"
 PARENT = "/tmp"  # programs in a sandbox see it: there are their homes
 PREFIX = "sallyport-test-"  # of folders and cgroups; the process id follows
+OVERLAY = os.path.join(os.path.dirname(os.path.realpath(__file__)), "overlay.py")
 
 
-# For a shell in a mount namespace of its own: nothing that it mounts shows outside. In a chroot "/" is no
-# mount point, and the mounts are taken one by one.
-PRIVATE = """mount --make-rprivate / 2>/dev/null || cut -d' ' -f5 /proc/self/mountinfo |
-while read -r point; do mount --make-private "$point" 2>/dev/null; done
-"""
-
-
-def unshared(script, *arguments):
-    """A command that runs the script so, with these arguments."""
-    return ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", PRIVATE + script, "sh", *arguments]
+def overlaid(resolv_conf, argv):
+    """The command with that file in /etc/resolv.conf's place."""
+    if not os.path.exists("/etc/resolv.conf"):
+        open("/etc/resolv.conf", "a", encoding="ascii").close()  # something to mount on
+    return ["/usr/bin/python3", "-I", "-S", OVERLAY, resolv_conf, "/etc/resolv.conf", *argv]
 
 
 def cgroup_mount():
@@ -131,11 +127,7 @@ class Topology:
 
     def edge_command(self, argv):
         """A command in the edge, with the internet's name server in its /etc/resolv.conf."""
-        if not os.path.exists("/etc/resolv.conf"):
-            open("/etc/resolv.conf", "a", encoding="ascii").close()  # something to mount on
-        return self.edge.command(
-            unshared('mount --bind "$1" /etc/resolv.conf && shift && exec "$@"', self.resolv_conf, *argv)
-        )
+        return self.edge.command(overlaid(self.resolv_conf, argv))
 
     def watch(self):
         return Watch(self)
