@@ -68,8 +68,8 @@ static __always_inline struct upid policy_upid(struct pid *pid, unsigned level)
 {
 	struct upid u = {.nr = 0};
 
-	(void)bpf_probe_read_kernel(
-		&u, sizeof(u), (const char *)&pid->numbers + level * sizeof(u)); /* zeroes on failure */
+	(void)bpf_probe_read_kernel(&u, sizeof(u),
+		(const char *)&pid->numbers + level * sizeof(u)); /* zeroes on failure */
 	return u;
 }
 
