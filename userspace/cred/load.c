@@ -307,11 +307,9 @@ int cred_document_load(struct slice text, const char *file, const struct source_
 		return -ENOMEM;
 	atomic_init(&d->refs, 1);
 	d->trust = *trust;
-	r = conf_parse(text, file, fault, &d->doc);
-	if (r == 0) {
-		d->doc->sealed = true;
+	r = conf_parse_sealed(text, file, fault, &d->doc);
+	if (r == 0)
 		r = cred_document_fill(d, fault, ret_sources);
-	}
 	if (r < 0) {
 		cred_document_unref(d);
 		return r;
