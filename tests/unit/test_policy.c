@@ -43,7 +43,7 @@ static const struct {
 	const char *text, *fault;
 } bad[] = {
 	{"name: x", "f:1:1: the policy has no `version`"},
-	{"version: 2", "f:1:10: `version` must be a number from 1 to 1"},
+	{"version: 2", "f:1:10: `version` must be 1"},
 	{"[]", "f:1:1: the policy must be a map of keys, not a list"},
 	{"version: 1\nmode: observe", "f:2:7: `mode: observe` is not available in this version"},
 	{"version: 1\nmode: off", "f:2:7: `mode` must be enforce, not `off`"},
@@ -83,7 +83,7 @@ static const struct {
 				  "(443, \"9000-9100\")"},
 	{RULE(", ports: [[1]]"), "f:3:55: a port is a number from 1 to 65535 or a range of them "
 				 "(443, \"9000-9100\")"},
-	{RULE(", ports: 443"), "f:3:54: `ports` must be a list, not text"},
+	{RULE(", ports: 443"), "f:3:54: `ports` must be a list: write [443]"},
 	{RULE(", ports: "), "f:3:54: `ports` must be a list, not empty"},
 	{RULE(", ports: []"), "f:3:54: `ports` must not be empty"},
 	{RULE(", methods: [get]"), "f:3:57: methods are compared with their case; write GET"},

@@ -45,7 +45,7 @@ static const struct conf_key cred_keys[] = {
 	{"env", CONF_TYPE_TEXT, false, KEY(env),
 		.help = "the variable that hands out the placeholder"},
 	{"shape", CONF_TYPE_WORD, false, KEY(shape), cred_shapes, .help = "of the placeholder"},
-	{"swap", CONF_TYPE_LIST, true, KEY(swap), .help = "the bindings: where it may be used"},
+	{"swap", CONF_TYPE_ROWS, true, KEY(swap), .help = "the bindings: where it may be used"},
 	{"plain_http", CONF_TYPE_BOOL, false, KEY(plain_http), .help = "also without TLS"},
 	{"weak", CONF_TYPE_BOOL, false, KEY(weak),
 		.help = "the value may be shorter than 16 bytes"},
