@@ -183,7 +183,7 @@ static int cred_fill_binding(const struct conf_doc *doc, const struct conf_node 
 			return r;
 		b->positions |= (unsigned)position;
 	}
-	r = lists_hosts(doc, raw.hosts, fault, &b->hosts, &b->nhosts);
+	r = lists_hosts(doc, raw.hosts, false, fault, &b->hosts, &b->nhosts);
 	if (r == 0)
 		r = cred_hosts_check(doc, raw.hosts, b, raw.wildcard, fault);
 	if (r == 0 && raw.methods)
