@@ -29,7 +29,7 @@ DNS      := wire answers
 POLICY   := alabel check digest hosts lists load match policy private
 CRED     := credset load placeholder source value
 REWRITE  := base64 swap
-CONF     := yaml table daemon_conf
+CONF     := yaml nearest table daemon_conf
 AUDIT    := audit event
 HARDEN   := privileges seccomp
 CAPTURE  := flows listener refusals
@@ -55,7 +55,7 @@ UNIT_dns      := wire answers
 UNIT_policy   := alabel hosts policy
 UNIT_cred     := credset placeholder source
 UNIT_rewrite  := base64 swap
-UNIT_conf     := yaml table daemon_conf
+UNIT_conf     := yaml nearest table daemon_conf
 UNIT_audit    := event audit
 UNIT_capture  := listener
 UNIT_upstream := pool resolve
@@ -205,9 +205,9 @@ FUZZ_h1_body     := http/h1_body http/fields
 FUZZ_authority   := http/authority http/target model/addr
 FUZZ_yaml        := base/fault
 FUZZ_hosts       := policy/alabel model/addr
-FUZZ_policy      := policy/alabel policy/check policy/digest policy/hosts policy/lists policy/match policy/policy policy/private conf/yaml conf/table base/fault model/addr model/range model/category
+FUZZ_policy      := policy/alabel policy/check policy/digest policy/hosts policy/lists policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault model/addr model/range model/category
 FUZZ_dns_wire    := dns/wire model/addr base/buf
-FUZZ_swap        := rewrite/base64 cred/credset cred/load cred/placeholder cred/source cred/value policy/alabel policy/check policy/digest policy/hosts policy/lists policy/load policy/match policy/policy policy/private conf/yaml conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
+FUZZ_swap        := rewrite/base64 cred/credset cred/load cred/placeholder cred/source cred/value policy/alabel policy/check policy/digest policy/hosts policy/lists policy/load policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
 
 define FUZZ_RULE
 $(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1)))

@@ -43,7 +43,7 @@ static const struct {
 	const char *text, *fault;
 } bad[] = {
 	{"name: x", "f:1:1: the policy has no `version`"},
-	{"version: 2", "f:1:10: `version` must be a number from 1 to 1"},
+	{"version: 2", "f:1:10: `version` must be 1"},
 	{"[]", "f:1:1: the policy must be a map of keys, not a list"},
 	{"version: 1\nmode: observe", "f:2:7: `mode: observe` is not available in this version"},
 	{"version: 1\nmode: off", "f:2:7: `mode` must be enforce, not `off`"},
@@ -83,7 +83,7 @@ static const struct {
 				  "(443, \"9000-9100\")"},
 	{RULE(", ports: [[1]]"), "f:3:55: a port is a number from 1 to 65535 or a range of them "
 				 "(443, \"9000-9100\")"},
-	{RULE(", ports: 443"), "f:3:54: `ports` must be a list, not text"},
+	{RULE(", ports: 443"), "f:3:54: `ports` must be a list: write [443]"},
 	{RULE(", ports: "), "f:3:54: `ports` must be a list, not empty"},
 	{RULE(", ports: []"), "f:3:54: `ports` must not be empty"},
 	{RULE(", methods: [get]"), "f:3:57: methods are compared with their case; write GET"},
@@ -100,6 +100,19 @@ static const struct {
 		"f:2:27: a host pattern must be ASCII; write xn--bcher-kva.test"},
 	{"version: 1\nrules: [{name: a, hosts: [a, 127.1], action: allow}]",
 		"f:2:30: not a host name or an address in its usual form"},
+	{"version: 1\nrules: [{name: a, hosts: [api.example.com:8443], action: allow}]",
+		"f:2:27: a host has no port here: write ports: [8443]"},
+	{"version: 1\nrules: [{name: a, hosts: ['[2001:db8::1]:443'], action: allow}]",
+		"f:2:27: a host has no port here: write ports: [443]"},
+	{"version: 1\nrules: [{name: a, hosts: ['[2001:db8::1]'], action: allow}]",
+		"f:2:27: an IPv6 address stands without brackets here"},
+	{"version: 1\nrules: [{name: a, hosts: ['a:b'], action: allow}]",
+		"f:2:27: not an address or a range (192.0.2.1, 10.0.0.0/8, fd00::/8; the bits "
+		"behind the prefix must be 0)"},
+	{"version: 1\nupstream: [{hosts: ['a.test:443'], ca: /x.pem}]",
+		"f:2:21: a host has no port here: the rules say which are open"},
+	{"version: 1\nprivate: [{cidr: 10.0.0.1, hosts: ['a.test:443']}]",
+		"f:2:36: a host has no port here: write ports: [443]"},
 	{"version: 1\nrules: [{name: a, hosts: [a], methods: [GET], deny: alert, action: deny}]",
 		"f:2:40: `deny: alert` is told before a request is seen: the rule cannot have "
 		"`methods`"},
@@ -217,6 +230,80 @@ static void test_shadowed(void **state)
 	policy_check(p, collect, warnings);
 	assert_string_equal(warnings, "");
 	policy_unref(p);
+}
+
+/* ---- addresses that are allowed in vain ---- */
+
+#define NEVER(address, class)                                                                      \
+	" rule `r` allows " address " in vain: " class " addresses cannot be opened; remove it"
+#define REFUSED(address, class, entry)                                                             \
+	" rule `r` allows " address " in vain: " class " addresses stay refused; to open it, add " \
+						       "to `private:` - {cidr: " entry "}"
+
+static const struct {
+	const char *host, *ports, *entry, *warning; /* entry of private: or NULL; "" = no warning */
+} in_vain[] = {
+	{"10.0.0.5", "443", NULL, REFUSED("10.0.0.5", "private", "10.0.0.5")},
+	{"10.0.0.0/8", "443", NULL, REFUSED("10.0.0.0/8", "private", "10.0.0.0/8")},
+	{"100.64.0.0/16", "443", NULL,
+		REFUSED("100.64.0.0/16", "carrier-grade NAT", "100.64.0.0/16")},
+	{"'fd00::1'", "443", NULL, REFUSED("fd00::1", "private", "\"fd00::1\"")},
+	{"'64:ff9b::a00:1'", "443", NULL,
+		REFUSED("64:ff9b::a00:1", "private", "\"64:ff9b::a00:1\"")},
+	{"169.254.169.254", "80", NULL,
+		REFUSED("169.254.169.254", "metadata", "169.254.169.254, metadata: true")},
+	{"169.254.169.254", "80", "cidr: 169.254.0.0/16",
+		REFUSED("169.254.169.254", "metadata", "169.254.169.254, metadata: true")},
+	{"169.254.169.254", "80", "cidr: 169.254.169.254, metadata: true", ""},
+	{"127.0.0.1", "443", NULL, NEVER("127.0.0.1", "loopback")},
+	{"127.0.0.1", "443", "cidr: 0.0.0.0/0", NEVER("127.0.0.1", "loopback")},
+	{"127.0.0.0/8", "443", NULL, NEVER("127.0.0.0/8", "loopback")},
+	{"'::1'", "443", NULL, NEVER("::1", "loopback")},
+	{"224.0.0.1", "443", NULL, NEVER("224.0.0.1", "multicast")},
+	{"0.0.0.0", "443", NULL, NEVER("0.0.0.0", "reserved")},
+	{"'4000::/8'", "443", NULL, NEVER("4000::/8", "reserved")},
+	{"10.0.0.5", "443", "cidr: 10.0.0.0/8", ""},
+	{"10.0.0.0/8", "443", "cidr: 10.0.0.5", ""},
+	{"10.0.0.5", "443", "cidr: 10.0.0.6", REFUSED("10.0.0.5", "private", "10.0.0.5")},
+	{"10.0.0.5", "443", "cidr: 10.0.0.5, ports: ['400-500']", ""},
+	{"10.0.0.5", "443", "cidr: 10.0.0.5, ports: [80]",
+		REFUSED("10.0.0.5", "private", "10.0.0.5")},
+	{"10.0.0.5", "443", "cidr: 10.0.0.5, hosts: [a.test]",
+		REFUSED("10.0.0.5", "private", "10.0.0.5")},
+	{"10.0.0.5", "443", "cidr: 10.0.0.5, hosts: [10.0.0.0/24]", ""},
+	{"203.0.113.1", "443", NULL, ""},
+	{"0.0.0.0/0", "443", NULL, ""}, /* in part */
+	{"'::/0'", "443", NULL, ""},
+	{"'2001:db8::/32'", "443", NULL, ""},
+	{"192.0.0.0/24", "443", NULL, ""}, /* 192.0.0.9 is public */
+	{"192.0.0.0/29", "443", NULL, NEVER("192.0.0.0/29", "reserved")},
+	{"localhost.test", "443", NULL, ""},
+};
+
+static void test_in_vain(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(in_vain); i++) {
+		char text[512], warnings[2048] = "";
+		struct policy *p;
+
+		(void)snprintf(text, sizeof(text),
+			"version: 1\nrules:\n- {name: d, hosts: [10.9.9.9], action: deny}\n"
+			"- {name: r, hosts: [a.test, %s], ports: [%s], action: allow}\n"
+			"private: [%s%s%s]\n",
+			in_vain[i].host, in_vain[i].ports, in_vain[i].entry ? "{" : "",
+			in_vain[i].entry ? in_vain[i].entry : "", in_vain[i].entry ? "}" : "");
+		p = load(text);
+		policy_check(p, collect, warnings);
+		policy_unref(p);
+		if (!in_vain[i].warning[0]) {
+			assert_string_equal(warnings, "");
+			continue;
+		}
+		assert_int_equal(strncmp(warnings, "f:4:29:", 7), 0);
+		warnings[strlen(warnings) - 1] = '\0';
+		assert_string_equal(warnings + 7, in_vain[i].warning);
+	}
 }
 
 /* ---- decisions ---- */
@@ -505,6 +592,7 @@ int main(void)
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_one_of_fifty),
 		cmocka_unit_test(test_shadowed),
+		cmocka_unit_test(test_in_vain),
 		cmocka_unit_test(test_decide),
 		cmocka_unit_test(test_default_allow),
 		cmocka_unit_test(test_names),

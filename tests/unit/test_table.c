@@ -15,9 +15,9 @@
 struct all {
 	const char *text;
 	bool yes;
-	uint64_t number;
+	uint64_t number, only;
 	int word;
-	const struct conf_node *node, *list, *map;
+	const struct conf_node *node, *list, *rows, *map;
 };
 
 static const struct conf_word words[] = {
@@ -29,6 +29,8 @@ static const struct conf_key keys[] = {
 	{"word", CONF_TYPE_WORD, false, offsetof(struct all, word), words},
 	{"node", CONF_TYPE_NODE, false, offsetof(struct all, node)},
 	{"list", CONF_TYPE_LIST, false, offsetof(struct all, list)},
+	{"rows", CONF_TYPE_ROWS, false, offsetof(struct all, rows)},
+	{"only", CONF_TYPE_NUMBER, false, offsetof(struct all, only), .min = 1, .max = 1},
 	{"map", CONF_TYPE_MAP, false, offsetof(struct all, map)},
 	{"later", CONF_TYPE_LATER},
 };
@@ -59,7 +61,7 @@ static void test_good(void **state)
 	assert_int_equal(a.number, 7); /* an absent key leaves the default */
 	free((void *)(uintptr_t)a.text);
 	assert_int_equal(read_all("{text: 'null', yes: true, number: 9000, word: two, node: , "
-				  "list: [1], map: {}}",
+				  "list: [1], rows: [{}], only: 1, map: {}}",
 				 false, &fault, &a),
 		0);
 	assert_string_equal(a.text, "null");
@@ -84,7 +86,11 @@ static const struct {
 	{"{text: a, yes: 'true'}", "f:1:16: `yes` must be true or false"},
 	{"{text: a, number: 1}", "f:1:19: `number` must be a number from 2 to 9000"},
 	{"{text: a, number: 9001}", "f:1:19: `number` must be a number from 2 to 9000"},
-	{"{text: a, number: '3'}", "f:1:19: `number` must be a number from 2 to 9000"},
+	{"{text: a, number: '3'}",
+		"f:1:19: `number` must be a number from 2 to 9000, without quotes"},
+	{"{text: a, only: 2}", "f:1:17: `only` must be 1"},
+	{"{text: a, only: x}", "f:1:17: `only` must be 1"},
+	{"{text: a, only: '1'}", "f:1:17: `only` must be 1, without quotes"},
 	{"{text: a, number: 03}", "f:1:19: `number` must be a number from 2 to 9000"},
 	{"{text: a, number: 0x3}", "f:1:19: `number` must be a number from 2 to 9000"},
 	{"{text: a, number: 18446744073709551618}",
@@ -94,7 +100,12 @@ static const struct {
 	{"{text: a, word: three}", "f:1:17: `word: three` is not available in this version"},
 	{"{text: a, word: 'four:x'}", "f:1:17: `word: four:` is not available in this version"},
 	{"{text: a, word: [one]}", "f:1:17: `word` must be one word, not a list"},
-	{"{text: a, list: b}", "f:1:17: `list` must be a list, not text"},
+	{"{text: a, list: b}", "f:1:17: `list` must be a list: write [b]"},
+	{"{text: a, list: '*'}", "f:1:17: `list` must be a list: write [\"*\"]"},
+	{"text: a\nlist: GET, HEAD", "f:2:7: `list` must be a list: write [GET, HEAD]"},
+	{"{text: a, list: {b: 1}}", "f:1:17: `list` must be a list, not a map"},
+	{"{text: a, rows: b}", "f:1:17: `rows` must be a list of maps, not text"},
+	{"{text: a, rows: []}", "f:1:17: `rows` must not be empty"},
 	{"{text: a, list: []}", "f:1:17: `list` must not be empty"},
 	{"{text: a, list: }", "f:1:17: `list` must be a list, not empty"},
 	{"{text: a, map: [1]}", "f:1:16: `map` must be a map, not a list"},

@@ -45,9 +45,19 @@ static const struct {
 					  "(while parsing a quoted scalar in line 1)"},
 	{"a: [1, 2\n", "f:2:1: did not find expected ',' or ']' (while parsing a flow sequence in "
 		       "line 1)"},
-	{"a: 1\n\tb: 2\n", "f:2:1: found a tab character that violates indentation (while scanning "
-			   "a plain scalar in "
-			   "line 1)"},
+	{"a: 1\n\tb: 2\n", "f:2:1: tabs cannot indent YAML: use spaces"},
+	{"a:\n\t- b\n", "f:2:1: tabs cannot indent YAML: use spaces"},
+	{"a:\n  \tb: 1\n", "f:2:3: tabs cannot indent YAML: use spaces"},
+	{"h: [*.cdn.test]\n",
+		"f:1:5: a word that begins with * needs quotes; quote it: \"*.cdn.test\""},
+	{"\xc3\xa4: [\xc3\xa4, *.b.test, c]\n",
+		"f:1:8: a word that begins with * needs quotes; quote it: \"*.b.test\""},
+	{"h:\n  - *.cdn.test # all\n",
+		"f:2:5: a word that begins with * needs quotes; quote it: \"*.cdn.test\""},
+	{"h: *", "f:1:4: a word that begins with * needs quotes; quote it: \"*\""},
+	{"h: [*]", "f:1:5: a word that begins with * needs quotes; quote it: \"*\""},
+	{"h: @x\n", "f:1:4: found character that cannot start any token (while scanning for the "
+		    "next token in line 1)"},
 };
 
 static void test_refused(void **state)
@@ -63,6 +73,24 @@ static void test_refused(void **state)
 		assert_null(doc);
 		exact_free(in);
 	}
+}
+
+/* A value may begin with * as well. */
+static void test_sealed(void **state)
+{
+	static const char text[] = "value: *.hunter2secret\n";
+	struct fault open = {{0}}, sealed = {{0}};
+	struct conf_doc *doc = NULL;
+
+	(void)state;
+	assert_int_equal(conf_parse(slice_str(text), "f", &open, &doc), -EBADMSG);
+	assert_non_null(strstr(open.text, "hunter2")); /* the control */
+	assert_int_equal(conf_parse_sealed(slice_str(text), "f", &sealed, &doc), -EBADMSG);
+	assert_string_equal(
+		sealed.text, "f:1:8: a word that begins with * needs quotes; quote it: \"*…\"");
+	assert_int_equal(conf_parse_sealed(slice_str("a: 1"), "f", &sealed, &doc), 0);
+	assert_true(doc->sealed);
+	conf_free(doc);
 }
 
 static struct conf_doc *parse(const char *text)
@@ -185,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_sealed),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_bounds),

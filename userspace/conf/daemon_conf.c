@@ -31,7 +31,7 @@ static const struct conf_key daemon_conf_keys[] = {
 		.help = "worker threads, 0 = one for each core"},
 	{"resolvers", CONF_TYPE_LIST, false, KEY(resolvers), .help = "addresses of DNS servers"},
 	{"ca", CONF_TYPE_TEXT, false, KEY(conf.ca), .help = "CA certificates for all upstreams"},
-	{"credentials", CONF_TYPE_LIST, false, KEY(credentials),
+	{"credentials", CONF_TYPE_ROWS, false, KEY(credentials),
 		.help = "documents and their sandboxes"},
 	{"brokers", CONF_TYPE_LATER},
 	{"audit", CONF_TYPE_MAP, false, KEY(audit), .help = "where the audit goes"},

@@ -8,65 +8,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "conf/nearest.h"
 #include "conf/table.h"
-
-enum { CONF_NEAR = 32 }; /* keys longer than this have no neighbours */
 
 static const char *const conf_kind_names[] = {
 	[CONF_SCALAR] = "text", [CONF_MAP] = "a map", [CONF_LIST] = "a list"};
-
-/* ---- the nearest word ---- */
-
-static unsigned conf_min3(unsigned a, unsigned b, unsigned c)
-{
-	unsigned m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* Insertions, deletions, replacements and swaps of neighbours that turn a into b. */
-static unsigned conf_distance(struct slice a, struct slice b)
-{
-	unsigned rows[3][CONF_NEAR + 1], *before = rows[0], *last = rows[1], *now = rows[2];
-
-	if (a.n > CONF_NEAR || b.n > CONF_NEAR)
-		return CONF_NEAR;
-	for (unsigned j = 0; j <= b.n; j++)
-		before[j] = last[j] = j;
-	for (unsigned i = 1; i <= a.n; i++) {
-		unsigned *spare = before;
-
-		now[0] = i;
-		for (unsigned j = 1; j <= b.n; j++) {
-			bool same = slice_lower(a.p[i - 1]) == slice_lower(b.p[j - 1]);
-
-			now[j] = conf_min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + !same);
-			if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] &&
-				a.p[i - 2] == b.p[j - 1] && before[j - 2] + 1 < now[j])
-				now[j] = before[j - 2] + 1;
-		}
-		before = last;
-		last = now;
-		now = spare;
-	}
-	return last[b.n];
-}
-
-struct conf_nearest {
-	struct slice to;
-	const char *word;
-	unsigned distance;
-};
-
-static void conf_nearest_try(struct conf_nearest *best, const char *word)
-{
-	unsigned d = conf_distance(best->to, slice_str(word));
-
-	if (d <= 2 && d < best->distance && d < best->to.n) {
-		best->distance = d;
-		best->word = word;
-	}
-}
 
 /* " `text`", or nothing where the document may hold secrets. */
 static const char *conf_quote(const struct conf_doc *doc, struct slice text, char ret[72])
@@ -76,14 +22,6 @@ static const char *conf_quote(const struct conf_doc *doc, struct slice text, cha
 	else
 		(void)snprintf(ret, 72, " `%.*s%s`", (int)(text.n > 60 ? 60 : text.n),
 			(const char *)text.p, text.n > 60 ? "…" : "");
-	return ret;
-}
-
-static const char *conf_hint(const struct conf_nearest *best, char ret[80])
-{
-	ret[0] = '\0';
-	if (best->word)
-		(void)snprintf(ret, 80, "; did you mean `%s`?", best->word);
 	return ret;
 }
 
@@ -123,9 +61,13 @@ int conf_number(const struct conf_doc *doc, const struct conf_node *n, const cha
 		       !(i == 1 && n->text.p[0] == '0');
 		value = value * 10 + (uint64_t)(c - '0');
 	}
+	if ((!good || value != min) && min == max)
+		return conf_fault(doc, n, fault, "`%s` must be %llu%s", what,
+			(unsigned long long)min, n->quoted ? ", without quotes" : "");
 	if (!good || value < min || value > max)
-		return conf_fault(doc, n, fault, "`%s` must be a number from %llu to %llu", what,
-			(unsigned long long)min, (unsigned long long)max);
+		return conf_fault(doc, n, fault, "`%s` must be a number from %llu to %llu%s", what,
+			(unsigned long long)min, (unsigned long long)max,
+			n->quoted ? ", without quotes" : "");
 	*ret = value;
 	return 0;
 }
@@ -142,13 +84,13 @@ static bool conf_word_is(const struct conf_word *w, struct slice text)
 int conf_word(const struct conf_doc *doc, const struct conf_node *n, const char *what,
 	const struct conf_word *words, struct fault *fault, int *ret)
 {
-	struct conf_nearest best = {.distance = CONF_NEAR};
-	char quoted[72], hint[80], list[200] = "";
+	struct nearest best;
+	char quoted[72], hint[NEAREST_HINT], list[200] = "";
 	size_t used = 0;
 
 	if (n->kind != CONF_SCALAR)
 		return conf_wrong(doc, n, what, "one word", fault);
-	best.to = n->text;
+	nearest_to(&best, n->text);
 	for (const struct conf_word *w = words; w->word; w++) {
 		if (conf_word_is(w, n->text)) {
 			if (w->later)
@@ -157,14 +99,14 @@ int conf_word(const struct conf_doc *doc, const struct conf_node *n, const char 
 			*ret = w->value;
 			return 0;
 		}
-		conf_nearest_try(&best, w->word);
+		nearest_try(&best, w->word);
 		if (!w->later && used < sizeof(list))
 			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
 				used ? " or " : "", w->word);
 	}
 	return conf_fault(doc, n, fault, "`%s` must be %s, not%s%s%s", what, list,
 		doc->sealed ? " this" : "", conf_quote(doc, n->text, quoted),
-		conf_hint(&best, hint));
+		nearest_hint(&best, hint));
 }
 
 /* ---- rows ---- */
@@ -217,14 +159,32 @@ static int conf_take_node(
 	return 0;
 }
 
+/* What the author meant is known where a list of one stands without its brackets. */
 static int conf_take_list(
 	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
 {
+	const char *quote = n->quoted ? "\"" : "";
+
+	if (n->kind == CONF_SCALAR && n->text.n && c->doc->sealed)
+		return conf_fault(
+			c->doc, n, c->fault, "`%s` must be a list: write [ ] around it", key->name);
+	if (n->kind == CONF_SCALAR && n->text.n)
+		return conf_fault(c->doc, n, c->fault, "`%s` must be a list: write [%s%.*s%s%s]",
+			key->name, quote, (int)(n->text.n > 60 ? 60 : n->text.n),
+			(const char *)n->text.p, n->text.n > 60 ? "…" : "", quote);
 	if (n->kind != CONF_LIST)
 		return conf_wrong(c->doc, n, key->name, "a list", c->fault);
 	if (n->count == 0)
 		return conf_fault(c->doc, n, c->fault, "`%s` must not be empty", key->name);
 	return conf_take_node(c, key, n, at);
+}
+
+static int conf_take_rows(
+	const struct conf_call *c, const struct conf_key *key, const struct conf_node *n, void *at)
+{
+	if (n->kind != CONF_LIST)
+		return conf_wrong(c->doc, n, key->name, "a list of maps", c->fault);
+	return conf_take_list(c, key, n, at);
 }
 
 static int conf_take_map(
@@ -253,6 +213,7 @@ static const struct {
 	[CONF_TYPE_WORD] = {"word", conf_take_word},
 	[CONF_TYPE_NODE] = {"value", conf_take_node},
 	[CONF_TYPE_LIST] = {"list", conf_take_list},
+	[CONF_TYPE_ROWS] = {"list of maps", conf_take_rows},
 	[CONF_TYPE_MAP] = {"map", conf_take_map},
 	[CONF_TYPE_LATER] = {"not available", conf_take_later},
 };
@@ -273,13 +234,14 @@ static const struct conf_key *conf_row(const struct conf_table *table, struct sl
 
 static int conf_unknown(const struct conf_call *c, const struct conf_node *key)
 {
-	struct conf_nearest best = {.to = key->text, .distance = CONF_NEAR};
-	char quoted[72], hint[80];
+	struct nearest best;
+	char quoted[72], hint[NEAREST_HINT];
 
+	nearest_to(&best, key->text);
 	for (unsigned i = 0; i < c->table->n; i++)
-		conf_nearest_try(&best, c->table->keys[i].name);
+		nearest_try(&best, c->table->keys[i].name);
 	return conf_fault(c->doc, key, c->fault, "unknown key%s in %s%s",
-		conf_quote(c->doc, key->text, quoted), c->table->name, conf_hint(&best, hint));
+		conf_quote(c->doc, key->text, quoted), c->table->name, nearest_hint(&best, hint));
 }
 
 int conf_read(const struct conf_table *table, const struct conf_doc *doc,

@@ -16,6 +16,7 @@ enum conf_type {
 	CONF_TYPE_WORD, /* int: one of `words` */
 	CONF_TYPE_NODE, /* const struct conf_node *: read by the caller */
 	CONF_TYPE_LIST, /* the same, known to be a list that is not empty */
+	CONF_TYPE_ROWS, /* the same, for a list of maps */
 	CONF_TYPE_MAP, /* the same, known to be a map */
 	CONF_TYPE_LATER, /* part of the contract, not available in this version */
 };

@@ -136,6 +136,57 @@ static int conf_fault_mark(struct conf_reader *r, yaml_mark_t mark, const char *
 
 /* ---- events to nodes ---- */
 
+/* The document from that mark on; its column counts characters. */
+static struct slice conf_from(const struct conf_reader *r, yaml_mark_t mark)
+{
+	struct slice s = r->text;
+
+	for (size_t line = 0; line < mark.line && s.n; line++)
+		s = slice_skip(s, slice_find(s, '\n') + 1);
+	for (size_t column = 0; column < mark.column && s.n; column++)
+		do
+			s = slice_skip(s, 1);
+		while (s.n && (s.p[0] & 0xc0) == 0x80);
+	return s;
+}
+
+/* The word that begins there, as far as it goes without a separator of YAML's. */
+static struct slice conf_word_from(struct slice s)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] > 0x20 && !strchr(",[]{}\"'", s.p[n]))
+		n++;
+	return slice_first(s, n);
+}
+
+/*
+ * What libyaml says of two mistakes does not tell a person what to do: a pattern such as *.cdn.test
+ * without quotes, which begins an alias for it, and a tab as indentation. 1 and the fault for those,
+ * else 0.
+ */
+static int conf_fault_known(struct conf_reader *r)
+{
+	const yaml_parser_t *p = &r->parser;
+	struct slice at = conf_from(r, p->problem_mark);
+	char what[160];
+
+	if (at.n && at.p[0] == '\t') {
+		(void)conf_fault_mark(r, p->problem_mark, "tabs cannot indent YAML: use spaces");
+		return 1;
+	}
+	at = conf_word_from(conf_from(r, p->context_mark));
+	if (!p->context || !at.n || at.p[0] != '*')
+		return 0;
+	if (r->store->doc.sealed)
+		at = SLICE("*…");
+	(void)snprintf(what, sizeof(what),
+		"a word that begins with * needs quotes; quote it: \"%.*s\"",
+		(int)(at.n < 100 ? at.n : 100), (const char *)at.p);
+	(void)conf_fault_mark(r, p->context_mark, what);
+	return 1;
+}
+
 static int conf_event(struct conf_reader *r, yaml_event_t *ret)
 {
 	const yaml_parser_t *p = &r->parser;
@@ -149,6 +200,8 @@ static int conf_event(struct conf_reader *r, yaml_event_t *ret)
 	case YAML_READER_ERROR:
 		return conf_fault_offset(r, p->problem_offset, p->problem);
 	default:
+		if (conf_fault_known(r))
+			return -EBADMSG;
 		if (p->context)
 			(void)snprintf(what, sizeof(what), "%s (%s in line %zu)", p->problem,
 				p->context, p->context_mark.line + 1);
@@ -425,13 +478,15 @@ static int conf_parse_into(struct conf_store *s, struct slice text, struct fault
 	return err;
 }
 
-int conf_parse(struct slice text, const char *file, struct fault *fault, struct conf_doc **ret)
+static int conf_parse_new(struct slice text, const char *file, bool sealed, struct fault *fault,
+	struct conf_doc **ret)
 {
 	struct conf_store *s = calloc(1, sizeof(*s));
 	int err = -ENOMEM;
 
 	if (!s)
 		return -ENOMEM;
+	s->doc.sealed = sealed;
 	s->doc.file = conf_copy(s, file, strlen(file));
 	if (s->doc.file)
 		err = conf_parse_into(s, text, fault);
@@ -441,6 +496,17 @@ int conf_parse(struct slice text, const char *file, struct fault *fault, struct 
 	}
 	*ret = &s->doc;
 	return 0;
+}
+
+int conf_parse(struct slice text, const char *file, struct fault *fault, struct conf_doc **ret)
+{
+	return conf_parse_new(text, file, false, fault, ret);
+}
+
+int conf_parse_sealed(
+	struct slice text, const char *file, struct fault *fault, struct conf_doc **ret)
+{
+	return conf_parse_new(text, file, true, fault, ret);
 }
 
 const struct conf_node *conf_get(const struct conf_node *map, const char *name)

@@ -35,13 +35,16 @@ struct conf_node {
 struct conf_doc {
 	const char *file; /* as given to conf_parse(), copied */
 	struct conf_node *root;
-	bool sealed; /* set by who knows that secrets are in it: conf_read() then quotes nothing of
-			it in a message */
+	bool sealed; /* secrets may be in it: no message quotes anything of it */
 };
 
 /* Reads one document. 0, -EBADMSG with the fault set, -ENOMEM. The text is not kept. Free with
  * conf_free(). */
 int conf_parse(struct slice text, const char *file, struct fault *fault, struct conf_doc **ret);
+
+/* The same for a document that may hold secrets. */
+int conf_parse_sealed(
+	struct slice text, const char *file, struct fault *fault, struct conf_doc **ret);
 
 /* Wipes and frees the tree. NULL is allowed. */
 void conf_free(struct conf_doc *doc);

@@ -45,7 +45,7 @@ static const struct conf_key cred_keys[] = {
 	{"env", CONF_TYPE_TEXT, false, KEY(env),
 		.help = "the variable that hands out the placeholder"},
 	{"shape", CONF_TYPE_WORD, false, KEY(shape), cred_shapes, .help = "of the placeholder"},
-	{"swap", CONF_TYPE_LIST, true, KEY(swap), .help = "the bindings: where it may be used"},
+	{"swap", CONF_TYPE_ROWS, true, KEY(swap), .help = "the bindings: where it may be used"},
 	{"plain_http", CONF_TYPE_BOOL, false, KEY(plain_http), .help = "also without TLS"},
 	{"weak", CONF_TYPE_BOOL, false, KEY(weak),
 		.help = "the value may be shorter than 16 bytes"},
@@ -183,7 +183,7 @@ static int cred_fill_binding(const struct conf_doc *doc, const struct conf_node 
 			return r;
 		b->positions |= (unsigned)position;
 	}
-	r = lists_hosts(doc, raw.hosts, fault, &b->hosts, &b->nhosts);
+	r = lists_hosts(doc, raw.hosts, false, fault, &b->hosts, &b->nhosts);
 	if (r == 0)
 		r = cred_hosts_check(doc, raw.hosts, b, raw.wildcard, fault);
 	if (r == 0 && raw.methods)
@@ -307,11 +307,9 @@ int cred_document_load(struct slice text, const char *file, const struct source_
 		return -ENOMEM;
 	atomic_init(&d->refs, 1);
 	d->trust = *trust;
-	r = conf_parse(text, file, fault, &d->doc);
-	if (r == 0) {
-		d->doc->sealed = true;
+	r = conf_parse_sealed(text, file, fault, &d->doc);
+	if (r == 0)
 		r = cred_document_fill(d, fault, ret_sources);
-	}
 	if (r < 0) {
 		cred_document_unref(d);
 		return r;

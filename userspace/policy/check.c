@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c – what a policy says that its author may not have meant: rules that never decide, since
- * one earlier rule matches everything that they match. With another action that is an error of the
- * load, with the same a warning. Two earlier rules that cover a third only together are not found.
+ * check.c – what a policy says that its author may not have meant.
+ *
+ * Rules that never decide, since one earlier rule matches everything that they match: with another
+ * action that is an error of the load, with the same a warning. Two earlier rules that cover a third
+ * only together are not found.
+ *
+ * Addresses that a rule allows and that stay refused, since no entry of private: lifts the refusal
+ * or since nothing does: a warning. A range that is refused only in part is left alone.
  */
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "policy/policy_internal.h"
 
 static bool check_hosts_cover(const struct policy_rule *a, const struct policy_rule *b)
@@ -107,6 +113,57 @@ int policy_shadows(const struct policy *p, struct fault *fault,
 	return 0;
 }
 
+/* "metadata" etc., as the manual calls them. */
+static const char *const check_classes[] = {
+	[RANGE_PUBLIC] = "public",
+	[RANGE_LOOPBACK] = "loopback",
+	[RANGE_PRIVATE] = "private",
+	[RANGE_LINK_LOCAL] = "link-local",
+	[RANGE_METADATA] = "metadata",
+	[RANGE_CGNAT] = "carrier-grade NAT",
+	[RANGE_MULTICAST] = "multicast",
+	[RANGE_RESERVED] = "reserved",
+	[RANGE_BENCHMARK] = "benchmark",
+};
+_Static_assert(ARRAY_SIZE(check_classes) == RANGE_COUNT, "a word for each class");
+
+static void check_address(const struct policy *p, const struct policy_rule *rule,
+	const struct host_pattern *pattern, const struct conf_node *at,
+	void (*warn)(void *arg, const char *text), void *arg)
+{
+	enum range_class c = private_class(&pattern->net, pattern->prefix);
+	bool colon = slice_find(at->text, ':') < at->text.n;
+	struct fault line = {{0}};
+
+	if (c == RANGE_PUBLIC || private_lifts_some(p, rule, pattern, c))
+		return;
+	if (private_never(c))
+		(void)conf_fault(p->doc, at, &line,
+			"rule `%s` allows %.*s in vain: %s addresses cannot be opened; remove it",
+			rule->name, SLICE_ARG(at->text), check_classes[c]);
+	else
+		(void)conf_fault(p->doc, at, &line,
+			"rule `%s` allows %.*s in vain: %s addresses stay refused; to open it, add "
+			"to `private:` - {cidr: %s%.*s%s%s}",
+			rule->name, SLICE_ARG(at->text), check_classes[c], colon ? "\"" : "",
+			SLICE_ARG(at->text), colon ? "\"" : "",
+			c == RANGE_METADATA ? ", metadata: true" : "");
+	warn(arg, line.text);
+}
+
+static void check_addresses(
+	const struct policy *p, void (*warn)(void *arg, const char *text), void *arg)
+{
+	for (unsigned i = 0; i < p->nrules; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		const struct conf_node *at = conf_get(r->at, "hosts")->first;
+
+		for (unsigned k = 0; r->allow && k < r->nhosts; k++, at = at->next)
+			if (r->hosts[k].kind == HOST_PATTERN_NET)
+				check_address(p, r, &r->hosts[k], at, warn, arg);
+	}
+}
+
 void policy_check(const struct policy *p, void (*warn)(void *arg, const char *text), void *arg)
 {
 	struct fault line = {{0}};
@@ -120,4 +177,5 @@ void policy_check(const struct policy *p, void (*warn)(void *arg, const char *te
 		warn(arg, line.text);
 	}
 	(void)policy_shadows(p, &line, warn, arg); /* a different action was an error of the load */
+	check_addresses(p, warn, arg);
 }

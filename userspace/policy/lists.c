@@ -10,8 +10,43 @@
 
 /* ---- hosts ---- */
 
-int lists_hosts(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault,
-	struct host_pattern **ret, unsigned *ret_n)
+/* The digits of HOST:PORT or [IPV6]:PORT; empty when it is neither. */
+static struct slice lists_host_port(struct slice text)
+{
+	size_t bracket = text.n && text.p[0] == '[' ? slice_find(text, ']') + 1 : 0;
+	struct slice rest = slice_skip(text, bracket), port;
+
+	port = slice_skip(rest, slice_find(rest, ':') + 1);
+	for (size_t i = 0; i < port.n; i++)
+		if (port.p[i] < '0' || port.p[i] > '9')
+			return (struct slice){0};
+	return port.n <= 5 ? port : (struct slice){0};
+}
+
+static int lists_host(const struct conf_doc *doc, const struct conf_node *n, bool ports,
+	struct fault *fault, struct host_pattern *ret)
+{
+	char why[HOST_WHY];
+	const char *text;
+	int r = conf_text(doc, n, "hosts", fault, &text);
+	struct slice port;
+
+	if (r < 0 || host_pattern_parse(n->text, ret, why) == 0)
+		return r;
+	port = lists_host_port(n->text);
+	if (port.n && ports)
+		return conf_fault(doc, n, fault, "a host has no port here: write ports: [%.*s]",
+			SLICE_ARG(port));
+	if (port.n)
+		return conf_fault(
+			doc, n, fault, "a host has no port here: the rules say which are open");
+	if (n->text.p[0] == '[')
+		return conf_fault(doc, n, fault, "an IPv6 address stands without brackets here");
+	return conf_fault(doc, n, fault, "%s", why);
+}
+
+int lists_hosts(const struct conf_doc *doc, const struct conf_node *list, bool ports,
+	struct fault *fault, struct host_pattern **ret, unsigned *ret_n)
 {
 	_cleanup_free_ struct host_pattern *hosts = calloc(list->count, sizeof(*hosts));
 	unsigned i = 0;
@@ -19,14 +54,10 @@ int lists_hosts(const struct conf_doc *doc, const struct conf_node *list, struct
 	if (!hosts)
 		return -ENOMEM;
 	for (const struct conf_node *n = list->first; n; n = n->next) {
-		char why[HOST_WHY];
-		const char *text;
-		int r = conf_text(doc, n, "hosts", fault, &text);
+		int r = lists_host(doc, n, ports, fault, &hosts[i++]);
 
 		if (r < 0)
 			return r;
-		if (host_pattern_parse(n->text, &hosts[i++], why) < 0)
-			return conf_fault(doc, n, fault, "%s", why);
 	}
 	*ret = TAKE_PTR(hosts);
 	*ret_n = i;

@@ -16,8 +16,9 @@ struct lists_ports {
  * Each reads a list node (known to be one) to a new array, which the caller frees with free(). 0,
  * -EBADMSG with the fault set, -ENOMEM.
  */
-int lists_hosts(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault,
-	struct host_pattern **ret, unsigned *ret_n);
+/* `ports`: whether the map that holds the list may have ports as well, for the message about HOST:PORT. */
+int lists_hosts(const struct conf_doc *doc, const struct conf_node *list, bool ports,
+	struct fault *fault, struct host_pattern **ret, unsigned *ret_n);
 /* Sorted, ranges that touch are joined. */
 int lists_ports(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault,
 	struct lists_ports **ret, unsigned *ret_n);

@@ -107,8 +107,7 @@ static const struct conf_table policy_private_table = {
 
 static const struct conf_key policy_limit_keys[] = {
 	{"connections", CONF_TYPE_NUMBER, false, offsetof(struct policy, connections),
-		.max = LIMIT_CONNECTIONS_MOST,
-		.help = "open at once, 0 = no limit"},
+		.max = LIMIT_CONNECTIONS_MOST, .help = "open at once, 0 = no limit"},
 	{"connections_per_second", CONF_TYPE_LATER},
 	{"requests_per_second", CONF_TYPE_LATER},
 	{"bytes_up", CONF_TYPE_LATER},
@@ -182,7 +181,7 @@ static int policy_fill_rule(
 		if (strcmp(other->name, rule->name) == 0)
 			return conf_fault(p->doc, conf_get(n, "name"), fault,
 				"the rule in line %u has this name already", other->at->line);
-	r = lists_hosts(p->doc, raw.hosts, fault, &rule->hosts, &rule->nhosts);
+	r = lists_hosts(p->doc, raw.hosts, true, fault, &rule->hosts, &rule->nhosts);
 	if (r == 0)
 		r = raw.ports ? lists_ports(p->doc, raw.ports, fault, &rule->ports, &rule->nports)
 			      : policy_default_ports(rule);
@@ -231,7 +230,7 @@ static int policy_fill_private(
 	if (r == 0 && raw.ports)
 		r = lists_ports(p->doc, raw.ports, fault, &e->ports, &e->nports);
 	if (r == 0 && raw.hosts)
-		r = lists_hosts(p->doc, raw.hosts, fault, &e->hosts, &e->nhosts);
+		r = lists_hosts(p->doc, raw.hosts, true, fault, &e->hosts, &e->nhosts);
 	return r;
 }
 
@@ -247,7 +246,7 @@ static int policy_fill_upstream(
 	if (u->ca[0] != '/')
 		return conf_fault(
 			p->doc, conf_get(n, "ca"), fault, "`ca` must be an absolute path");
-	return lists_hosts(p->doc, raw.hosts, fault, &u->hosts, &u->nhosts);
+	return lists_hosts(p->doc, raw.hosts, false, fault, &u->hosts, &u->nhosts);
 }
 
 /* Room for the members of a list that may be absent or empty. */

@@ -32,8 +32,8 @@ struct policy *policy_ref(struct policy *p);
 /* NULL is allowed. */
 void policy_unref(struct policy *p);
 
-/* What is not an error but worth a line: rules that never decide, defaults that will change. Each
- * as FILE:LINE:COLUMN. */
+/* What is not an error but worth a line: rules that never decide, addresses that no entry of private:
+ * opens, defaults that will change. Each as FILE:LINE:COLUMN and what to do. */
 void policy_check(const struct policy *p, void (*warn)(void *arg, const char *text), void *arg);
 
 const char *policy_name(const struct policy *p);

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "model/range.h"
 #include "policy/lists.h"
 #include "policy/policy.h"
 
@@ -64,5 +65,15 @@ int policy_fill(struct policy *p, struct fault *fault);
  */
 int policy_shadows(const struct policy *p, struct fault *fault,
 	void (*warn)(void *arg, const char *text), void *arg);
+
+/* private.c: on the dialler's side, RANGE_PUBLIC when some address of the range is public, else the
+ * class of its first. */
+enum range_class private_class(const struct addr *net, uint8_t prefix);
+/* Whether nothing lifts that class. */
+bool private_never(enum range_class c);
+/* Whether an entry of private: lifts that class for some address of the pattern (a
+ * HOST_PATTERN_NET), at some port of the rule. */
+bool private_lifts_some(const struct policy *p, const struct policy_rule *rule,
+	const struct host_pattern *pattern, enum range_class c);
 
 #endif
