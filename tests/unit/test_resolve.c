@@ -138,57 +138,65 @@ static void server_answer(const uint8_t *query, size_t n, bool tcp, struct answe
 #undef IS
 }
 
-static void server_tcp(struct server *s)
+/* One query of a connection. Whether the connection goes on: the resolver keeps it as long as anything is asked. */
+static bool server_tcp(struct server *s, int fd)
 {
 	uint8_t query[PACKET], head[2];
 	struct answer a;
-	int fd = accept(s->tcp, NULL, NULL);
+	size_t n;
 
-	if (fd < 0)
-		return;
-	/* both queries may come over one connection */
-	while (recv(fd, head, 2, MSG_WAITALL) == 2) {
-		size_t n = (size_t)head[0] << 8 | head[1];
+	if (recv(fd, head, 2, MSG_WAITALL) != 2)
+		return false;
+	n = (size_t)head[0] << 8 | head[1];
+	if (n > sizeof(query) || recv(fd, query, n, MSG_WAITALL) != (ssize_t)n)
+		return false;
+	s->tcp_queries++;
+	server_answer(query, n, true, &a);
+	head[0] = (uint8_t)(a.n >> 8);
+	head[1] = (uint8_t)a.n;
+	(void)send(fd, head, 2, MSG_NOSIGNAL | MSG_MORE);
+	(void)send(fd, a.p, a.n, MSG_NOSIGNAL);
+	return true;
+}
 
-		if (n > sizeof(query) || recv(fd, query, n, MSG_WAITALL) != (ssize_t)n)
-			break;
-		s->tcp_queries++;
-		server_answer(query, n, true, &a);
-		head[0] = (uint8_t)(a.n >> 8);
-		head[1] = (uint8_t)a.n;
-		(void)send(fd, head, 2, MSG_NOSIGNAL | MSG_MORE);
-		(void)send(fd, a.p, a.n, MSG_NOSIGNAL);
-	}
-	(void)close(fd);
+static void server_udp(struct server *s)
+{
+	struct sockaddr_storage from;
+	socklen_t from_n = sizeof(from);
+	uint8_t query[PACKET];
+	struct answer a;
+	ssize_t n = recvfrom(s->udp, query, sizeof(query), 0, (struct sockaddr *)&from, &from_n);
+
+	s->udp_queries++;
+	server_answer(query, n > 0 ? (size_t)n : 0, false, &a);
+	if (a.n)
+		(void)sendto(s->udp, a.p, a.n, 0, (struct sockaddr *)&from, from_n);
 }
 
 static void *server_run(void *arg)
 {
 	struct server *s = arg;
-	struct answer a;
-	uint8_t query[PACKET];
+	int connection = -1;
 
 	for (;;) {
-		struct pollfd fds[] = {
-			{s->udp, POLLIN, 0}, {s->tcp, POLLIN, 0}, {s->wake[0], POLLIN, 0}};
-		struct sockaddr_storage from;
-		socklen_t from_n = sizeof(from);
+		struct pollfd fds[] = {{s->udp, POLLIN, 0},
+			{connection < 0 ? s->tcp : connection, POLLIN, 0}, {s->wake[0], POLLIN, 0}};
 
 		(void)poll(fds, 3, -1);
 		if (fds[2].revents)
-			return NULL;
-		if (fds[1].revents)
-			server_tcp(s);
-		if (fds[0].revents) {
-			ssize_t n = recvfrom(
-				s->udp, query, sizeof(query), 0, (struct sockaddr *)&from, &from_n);
-
-			s->udp_queries++;
-			server_answer(query, n > 0 ? (size_t)n : 0, false, &a);
-			if (a.n)
-				(void)sendto(s->udp, a.p, a.n, 0, (struct sockaddr *)&from, from_n);
+			break;
+		if (fds[0].revents)
+			server_udp(s);
+		if (fds[1].revents && connection < 0)
+			connection = accept(s->tcp, NULL, NULL);
+		else if (fds[1].revents && !server_tcp(s, connection)) {
+			(void)close(connection);
+			connection = -1;
 		}
 	}
+	if (connection >= 0)
+		(void)close(connection);
+	return NULL;
 }
 
 static void server_start(struct server *s)
