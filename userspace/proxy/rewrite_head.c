@@ -38,10 +38,19 @@ static int rewrite_host(const struct rewrite_request *r, struct buf *out)
 	return h1_write_field(out, SLICE("host"), slice_of(text, (size_t)n));
 }
 
+/*
+ * Whether a Connection field takes that one away. Never the one that says where the body ends: the body would go on
+ * without it and be read as the next request (RFC 9110 section 7.6.1 forbids to name it).
+ */
+static bool rewrite_named(const struct msg *m, struct slice name)
+{
+	return !slice_ieq(name, SLICE("content-length")) && fields_named_by_connection(m, name);
+}
+
 static bool rewrite_drops(const struct rewrite_request *r, const struct field *f)
 {
 	if (fields_hop(f->name) || slice_ieq(f->name, SLICE("host")) ||
-		fields_named_by_connection(r->msg, f->name))
+		rewrite_named(r->msg, f->name))
 		return true;
 	if (r->judges_methods && rewrite_is_override(f->name))
 		return true;
@@ -70,7 +79,7 @@ int rewrite_response_head(const struct rewrite_response *r, struct buf *out)
 
 	for (unsigned i = 0; !e && i < m->nfields; i++)
 		if (!fields_drop_response(m->fields[i].name) &&
-			!fields_named_by_connection(m, m->fields[i].name))
+			!rewrite_named(m, m->fields[i].name))
 			e = h1_write_field(out, m->fields[i].name, m->fields[i].value);
 	if (!e && r->chunked)
 		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
