@@ -288,18 +288,37 @@ static void origin_key(struct seat *seat, const struct origin_want *want, struct
 	memcpy(ret->host, want->host->text, want->host->n);
 }
 
+/* Bytes or an end may lie in the buffers of a pooled connection in whose turn nobody has looked yet. */
+static bool origin_usable(struct origin *o)
+{
+	return leg_readable(o->leg).n == 0 && !o->leg->ended && !o->leg->broken && !o->leg->eof;
+}
+
+/* A connection of the pool on which nothing has happened since it was put there, or NULL. */
+static struct origin *origin_pooled(struct worker *w, const struct pool_key *key)
+{
+	struct pool_item *item;
+
+	while ((item = pool_take(&w->pool, key))) {
+		struct origin *o = container_of(item, struct origin, item);
+
+		if (origin_usable(o))
+			return o;
+		origin_release(o);
+	}
+	return NULL;
+}
+
 struct origin *origin_get(struct seat *seat, const struct origin_want *want,
 	const struct origin_events *events, void *user)
 {
 	struct worker *w = seat->worker;
-	struct pool_item *item;
 	struct pool_key key;
 	struct origin *o;
 
 	origin_key(seat, want, &key);
-	item = want->fresh ? NULL : pool_take(&w->pool, &key);
-	if (item) {
-		o = container_of(item, struct origin, item);
+	o = want->fresh ? NULL : origin_pooled(w, &key);
+	if (o) {
 		o->events = events;
 		o->user = user;
 		o->reused = true;
@@ -329,8 +348,7 @@ void origin_put(struct origin *o, bool keep)
 	struct worker *w = o->seat->worker;
 	struct pool_item *out;
 
-	if (!keep || o->state != ORIGIN_READY || o->seat->leaving || o->leg->broken ||
-		o->leg->ended || leg_readable(o->leg).n) {
+	if (!keep || o->state != ORIGIN_READY || o->seat->leaving || !origin_usable(o)) {
 		origin_release(o);
 		return;
 	}
