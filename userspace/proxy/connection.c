@@ -62,6 +62,8 @@ static_assert(ARRAY_SIZE(connection_time) == CONNECTION_STATES, "a time for ever
 
 void connection_deadline(struct connection *c, uint64_t ms)
 {
+	if (c->state == CONNECTION_DEAD)
+		return; /* its slot is given back with this batch: the timer would fire in it */
 	timer_start(c->seat->worker->loop, &c->timer, ms);
 }
 

@@ -203,11 +203,14 @@ static void exchange_ready(void *user, enum category why, const char *detail)
 	struct exchange *x = user;
 	struct connection *c = x->c;
 
+	if (why != CATEGORY_NONE)
+		x->origin = NULL;
+	if (c->state == CONNECTION_DEAD)
+		return; /* ended earlier in this batch: connection_reap() lets go of what there is */
 	if (why == CATEGORY_NONE) {
 		x->state = EXCHANGE_RELAY;
 		connection_deadline(c, TIME_BODY);
 	} else {
-		x->origin = NULL;
 		exchange_fail(x, why, detail);
 	}
 	connection_step(c);
