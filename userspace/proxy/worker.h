@@ -44,6 +44,7 @@ struct seat {
 	unsigned lookups;
 	unsigned origins;
 	unsigned queries;
+	unsigned reserved; /* places kept in the journal */
 	bool leaving;
 	struct timer rearm; /* accepts that ended are armed again */
 	struct {
