@@ -66,7 +66,7 @@ struct worker {
 	struct pool pool;
 	struct journal journal;
 	bool single_receives; /* the kernel cannot bound a multishot receive */
-	struct mail end;
+	struct mail end; /* there and back */
 	bool ending;
 	_Atomic int ready; /* 1 once the loop is enabled and hardened, or -errno */
 };
@@ -75,7 +75,10 @@ struct worker {
 int worker_new(struct shared *shared, unsigned index, struct worker **ret);
 /* The thread: pthread_create()'s function. Returns when the daemon ends. */
 void *worker_main(void *worker);
-/* From the control thread: ends all connections, then the thread. */
+/*
+ * From the control thread, whose loop must run on: ends all connections, then the thread. The last worker at its end
+ * stops the control thread's loop.
+ */
 void worker_end(struct worker *w);
 void worker_free(struct worker *w);
 
