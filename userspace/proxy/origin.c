@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "model/range.h"
 #include "policy/policy.h"
 #include "proxy/leg.h"
 #include "proxy/lookup.h"
@@ -158,6 +159,17 @@ static void origin_secure(struct origin *o)
 	origin_shake(o);
 }
 
+/*
+ * An address of this host is none of the sandbox's business, public or not: here, because only the kernel knows them all
+ * at each moment. No byte has been sent. What an entry of private: lifted is left alone.
+ */
+static bool origin_ours(const struct origin *o)
+{
+	const struct addr *to = &o->candidates[o->next - 1];
+
+	return range_dialler(to) == RANGE_PUBLIC && dial_own(o->fd, to);
+}
+
 void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags)
 {
 	struct worker *w = worker;
@@ -175,6 +187,10 @@ void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags)
 		(void)close(TAKE_FD(o->fd));
 		o->last_error = res;
 		origin_dial(o);
+		return;
+	}
+	if (origin_ours(o)) {
+		origin_fail(o, CATEGORY_PRIVATE_ADDRESS, "the name resolves to an address of this host");
 		return;
 	}
 	o->leg = leg_open(w, o->fd, o, origin_progress);
