@@ -184,6 +184,9 @@ static int enter_inside(const struct enter_spec *spec, const struct passwd *user
 		return log_errno(r, "cannot become %s", user->pw_name);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return log_errno(-errno, "cannot tie the sandbox to its waiter");
+	/* the init has the caller's memory and environment, and in the sandbox's /proc it is pid 1 (undone by execve) */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return log_errno(-errno, "cannot hide the init's memory");
 	r = jail_load(vsock);
 	if (r < 0)
 		return log_errno(r, "cannot load the seccomp filter");

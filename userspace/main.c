@@ -41,7 +41,11 @@
 #include "tls/trust.h"
 #include "upstream/resolve.h"
 
-enum { MAIN_ENTRIES = 256, MAIN_PATH = 4096 };
+enum {
+	MAIN_ENTRIES = 256,
+	MAIN_PATH = 4096,
+	MAIN_END = 10000, /* milliseconds that the end may take */
+};
 
 struct daemon {
 	struct daemon_conf *conf;
@@ -58,6 +62,7 @@ struct daemon {
 	pthread_t threads[LIMIT_WORKERS];
 	unsigned nthreads;
 	struct watch signal_watch;
+	struct timer late; /* the end takes too long */
 };
 
 /* ---- as root */
@@ -303,12 +308,24 @@ static int main_start(struct daemon *d)
 	return 0;
 }
 
+/* A worker that failed does not say that it is at its end. */
+static void main_late(struct timer *t)
+{
+	log_warn("a worker does not end");
+	loop_stop(container_of(t, struct daemon, late)->shared.control);
+}
+
 static void main_stop(struct daemon *d)
 {
-	for (unsigned i = 0; i < d->nthreads; i++) {
+	d->shared.ending = true;
+	if (d->shared.resolver)
+		resolve_cancel(d->shared.resolver);
+	for (unsigned i = 0; i < d->nthreads; i++)
 		worker_end(d->shared.workers[i]);
-	}
-	loop_stop(d->shared.control);
+	d->late.fire = main_late;
+	timer_start(d->shared.control, &d->late, MAIN_END);
+	(void)loop_run(d->shared.control); /* until the last worker is at its end: they wait for mail from here */
+	timer_stop(d->shared.control, &d->late);
 }
 
 static void main_signal(struct watch *w, uint32_t revents)
@@ -386,10 +403,8 @@ static int main_run(struct daemon *d)
 /* Everything is returned, so that a leak checker has something to say. */
 static void main_end(struct daemon *d)
 {
-	if (d->nthreads) {
+	if (d->nthreads)
 		main_stop(d);
-		(void)loop_run(d->shared.control); /* sends the mail */
-	}
 	for (unsigned i = 0; i < d->nthreads; i++)
 		(void)pthread_join(d->threads[i], NULL);
 	for (unsigned i = 0; i < d->nthreads; i++)

@@ -193,6 +193,35 @@ def test_only_root_outside_every_sandbox_is_heard(rig):
     assert rig.ctl("list").returncode == 0
 
 
+def test_who_cannot_be_judged_any_more_is_not_heard(rig):
+    """A root in a sandbox has a child connect that is gone when the helper looks."""
+    rig.daemon()
+    rig.attach("a")
+    path = os.path.join(rig.state, "helper.sock")
+    helper = rig.helper.pid
+    ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    os.kill(helper, signal.SIGSTOP)  # the race, won
+    try:
+        child = os.fork()
+        if child == 0:
+            try:
+                with open(os.path.join(rig.cgroups[0], "cgroup.procs"), "w") as procs:
+                    procs.write("0")
+                ours.connect(path)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+    finally:
+        os.kill(helper, signal.SIGCONT)
+    ours.settimeout(5)
+    try:
+        ours.send(struct.pack("=II64s", LIST, VERSION, b""))
+        assert ours.recv(1000) == b"", "it got an answer"
+    except OSError:
+        pass
+    ours.close()
+
+
 # ---- what attach verifies -----------------------------------------------------------------------------------------
 
 def test_attach_refuses(rig, netns):
@@ -555,6 +584,13 @@ def test_view_and_privileges(entered, rig):
     assert lines[4:8] == ["CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"]
     assert lines[8:11] == ["resolv.conf", "one two", "0"]
     assert int(lines[11]) == 4, "0, 1, 2 and the directory itself"
+
+
+def test_the_callers_environment_is_not_in_the_sandbox(entered):
+    """The init of the sandbox was made by the caller: it has all that the caller had in its memory."""
+    done = entered("--user", "root", "--", "sh", "-c", "tr '\\0' '\\n' < /proc/1/environ; echo; env", env={**os.environ, "OPERATORS": "s3cret"})
+    assert "s3cret" not in done.stdout
+    assert "ermission denied" in done.stderr
 
 
 JAIL = """

@@ -300,6 +300,8 @@ static void sandbox_leave_return(struct mail *m)
 	struct sandbox_order *o = container_of(m, struct sandbox_order, mail);
 	struct sandbox *s = o->sandbox;
 
+	if (s->shared->ending)
+		return; /* not withdrawn: the daemon ends, and its successor finds it as it was */
 	if (--s->seated == 0)
 		s->gone(s);
 }
