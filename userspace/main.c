@@ -265,8 +265,10 @@ static int main_workers(struct daemon *d)
 
 	d->shared.nworkers = n < LIMIT_WORKERS ? n : LIMIT_WORKERS;
 	/* a heap for each thread; and malloc() need not count processors in a file that no filter lets it open */
+#ifndef SALLYPORT_SAN /* whose allocator has no such setting */
 	if (!mallopt(M_ARENA_MAX, (int)d->shared.nworkers + 1))
 		return log_errno(-ENOMEM, "cannot set the number of heaps");
+#endif
 	for (unsigned i = 0; i < d->shared.nworkers; i++) {
 		int r = worker_new(&d->shared, i, &d->shared.workers[i]);
 
