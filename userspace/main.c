@@ -328,7 +328,9 @@ static void main_stop(struct daemon *d)
 		worker_end(d->shared.workers[i]);
 	d->late.fire = main_late;
 	timer_start(d->shared.control, &d->late, MAIN_END);
-	(void)loop_run(d->shared.control); /* until the last worker is at its end: they wait for mail from here */
+	(void)loop_run(
+		d->shared
+			.control); /* until the last worker is at its end: they wait for mail from here */
 	timer_stop(d->shared.control, &d->late);
 }
 
