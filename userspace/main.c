@@ -12,6 +12,7 @@
  * wrong command line). SIGTERM and SIGINT end the daemon; sandboxes stay attached and their connections wait.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <pwd.h>
@@ -176,7 +177,16 @@ static int main_state(struct daemon *d)
 	return d->listener < 0 ? d->listener : 0;
 }
 
-/* Opened as root, owned by the daemon's user from then on. */
+/* Made as root, owned by the daemon's user from then on; by descriptor, since that user may own the directory. */
+static int main_audit_owner(struct daemon *d, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
+
+	if (fd < 0 || fchown(fd, d->uid, d->gid) < 0)
+		return -errno;
+	return 0;
+}
+
 static int main_audit(struct daemon *d)
 {
 	char path[MAIN_PATH];
@@ -186,9 +196,8 @@ static int main_audit(struct daemon *d)
 		(void)snprintf(path, sizeof(path), "%s", d->conf->audit_file);
 	else
 		(void)snprintf(path, sizeof(path), "%s/audit.jsonl", d->conf->state);
-	r = audit_open(path, d->conf->audit_size, &d->shared.audit);
-	if (r == 0 && chown(path, d->uid, d->gid) < 0)
-		r = -errno;
+	r = main_audit_owner(d, path);
+	r = r ? r : audit_open(path, d->conf->audit_size, &d->shared.audit);
 	return r < 0 ? log_errno(r, "cannot open the audit file %s", path) : 0;
 }
 
@@ -324,7 +333,9 @@ static void main_stop(struct daemon *d)
 		worker_end(d->shared.workers[i]);
 	d->late.fire = main_late;
 	timer_start(d->shared.control, &d->late, MAIN_END);
-	(void)loop_run(d->shared.control); /* until the last worker is at its end: they wait for mail from here */
+	(void)loop_run(
+		d->shared
+			.control); /* until the last worker is at its end: they wait for mail from here */
 	timer_stop(d->shared.control, &d->late);
 }
 

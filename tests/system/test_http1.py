@@ -431,3 +431,21 @@ def test_a_connection_option_cannot_take_the_framing_away(sandbox, origin, optio
     arrived = origin.requests()[before:]
     assert [r.path for r in arrived] == (["/framed"] if reply.status == 200 else [])
     assert all(r.body == smuggled.encode() for r in arrived)
+
+
+@pytest.mark.parametrize("size", [40_000, 60_000, 100_000, 200_000])
+@pytest.mark.parametrize("way", ["https", "plain"])
+def test_a_long_head_passes_or_is_refused_at_once(sandbox, origin, way, size):
+    origin.on("/long", lambda exchange: exchange.reply(body=b"x", fields=[("X-Long", "y" * size)]))
+    with getattr(client, way)(sandbox) as connection:
+        start = time.monotonic()
+        connection.send("GET /long HTTP/1.1\r\nHost: api.test\r\n\r\n")
+        line = connection.line()
+        assert line.split()[1] == (b"200" if size < 65_000 else b"502"), line
+        assert time.monotonic() - start < 3
+    with getattr(client, way)(sandbox) as connection:
+        start = time.monotonic()
+        connection.send(f"GET /bytes/3 HTTP/1.1\r\nHost: api.test\r\nX-Long: {'y' * size}\r\n\r\n")
+        line = connection.line()
+        assert line.split()[1] == (b"200" if size < 65_000 else b"400"), line
+        assert time.monotonic() - start < 3

@@ -152,10 +152,10 @@ static void test_reservation(void **state)
 		write_event(&r, AUDIT_REQUEST, i, false);
 	assert_false(journal_reserve(&r.j, &r.held));
 	journal_release(&r.j, &r.held); /* given back: one more fits, and only one */
-	write_event(&r, AUDIT_REQUEST, 1000, false);
-	write_event(&r, AUDIT_REQUEST, 1001, false);
+	write_event(&r, AUDIT_REQUEST, 2 * JOURNAL_SIZE, false);
+	write_event(&r, AUDIT_REQUEST, 2 * JOURNAL_SIZE + 1, false);
 	for (unsigned i = 1; i < KEPT; i++)
-		write_event(&r, AUDIT_REQUEST, 2000 + i, true);
+		write_event(&r, AUDIT_REQUEST, 3 * JOURNAL_SIZE + i, true);
 	journal_drain(&r.j);
 	assert_int_equal(r.events, JOURNAL_SIZE);
 	assert_int_equal(r.reserved, KEPT - 1);
@@ -173,7 +173,7 @@ static void test_reservation(void **state)
 	}
 	other = 0;
 	assert_false(journal_reserve(&r.j, &other));
-	write_event(&r, AUDIT_REQUEST, 3000, false);
+	write_event(&r, AUDIT_REQUEST, 4 * JOURNAL_SIZE, false);
 	journal_drain(&r.j);
 	assert_int_equal(r.lost, KEPT + 1);
 	journal_done(&r.j);
