@@ -239,7 +239,7 @@ check:
 	scripts/check $(B)
 
 lint:
-	scripts/setup --tests
+	scripts/setup --lint
 	scripts/lint
 
 clean:

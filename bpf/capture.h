@@ -5,8 +5,8 @@
  * are asserted by both.
  *
  * Everywhere: addresses are 16 bytes in network order, IPv4 in its v4-mapped form; ports are in
- * host order; a netns is named by its cookie (SO_NETNS_COOKIE); pids are those of the initial pid
- * namespace. Times: `ns` is CLOCK_MONOTONIC, `start_ns` is CLOCK_BOOTTIME (field 22 of
+ * host order; a netns is named by its cookie (SO_NETNS_COOKIE); pids are those of the helper's pid
+ * namespace, or of the initial one for a process that is not in it. Times: `ns` is CLOCK_MONOTONIC, `start_ns` is CLOCK_BOOTTIME (field 22 of
  * /proc/PID/stat in nanoseconds).
  *
  * Pinned under STATE/bpf, for `bpftool map dump pinned …`; every map has BTF:

@@ -59,14 +59,49 @@ const volatile __u8 policy_errno[CAPTURE_REASON_COUNT] = {
 #undef X
 };
 
-static __always_inline void policy_client(struct capture_client *c)
+/* Inode number of the helper's pid namespace, set at load; 0 = not known. */
+const volatile __u32 policy_pidns = 0;
+
+enum { POLICY_PIDNS_LEVELS = 33 }; /* MAX_PID_NS_LEVEL of the kernel, and the initial one */
+
+static __always_inline struct upid policy_upid(struct pid *pid, unsigned level)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct upid u = {.nr = 0};
+
+	(void)bpf_probe_read_kernel(&u, sizeof(u),
+		(const char *)&pid->numbers + level * sizeof(u)); /* zeroes on failure */
+	return u;
+}
+
+/*
+ * The caller's ids as the helper's pid namespace numbers them: those that the people who read them
+ * find in their /proc. A caller that is not in it, nor below, has those of the initial one.
+ */
+static __noinline void policy_ids(struct task_struct *task, struct capture_client *c)
+{
+	struct pid *process = BPF_CORE_READ(task, group_leader, thread_pid);
+	unsigned depth = BPF_CORE_READ(process, level);
 	__u64 ids = bpf_get_current_pid_tgid();
-	struct inode *exe = BPF_CORE_READ(task, mm, exe_file, f_inode); /* a kernel thread: NULL */
 
 	c->pid = (__u32)ids;
 	c->tgid = ids >> 32;
+	for (unsigned level = 0; level < POLICY_PIDNS_LEVELS && level <= depth; level++) {
+		struct upid u = policy_upid(process, level);
+
+		if (BPF_CORE_READ(u.ns, ns.inum) != policy_pidns)
+			continue;
+		c->tgid = u.nr;
+		c->pid = policy_upid(BPF_CORE_READ(task, thread_pid), level).nr;
+		break;
+	}
+}
+
+static __always_inline void policy_client(struct capture_client *c)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct inode *exe = BPF_CORE_READ(task, mm, exe_file, f_inode); /* a kernel thread: NULL */
+
+	policy_ids(task, c);
 	c->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	c->uid = (__u32)bpf_get_current_uid_gid();
 	c->exe_dev = exe ? BPF_CORE_READ(exe, i_sb, s_dev) : 0;

@@ -193,11 +193,14 @@ static int programs_fill_ranges(struct programs *p, struct fault *f)
 
 static int programs_load(struct programs *p, struct fault *f)
 {
+	struct stat pidns;
 	int r;
 
 	p->bpf = capture_bpf__open();
 	if (!p->bpf)
 		return fault_set(f, -errno, "cannot read the cgroup programs: %s", strerror(errno));
+	if (stat("/proc/self/ns/pid", &pidns) == 0) /* without /proc: the initial one's numbers */
+		p->bpf->rodata->policy_pidns = (uint32_t)pidns.st_ino;
 	r = bpf_map__set_autocreate(p->bpf->maps.flows, false);
 	if (r == 0)
 		r = capture_bpf__load(p->bpf);

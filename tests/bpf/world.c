@@ -140,7 +140,8 @@ void world_enter(struct world *ret)
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	world_find_cgroup2(mount_point);
 	/* a process id alone may be another one's in another pid namespace */
-	(void)snprintf(path, sizeof(path), "%s/sallyport-bpf.%d.XXXXXX", mount_point, (int)getpid());
+	(void)snprintf(
+		path, sizeof(path), "%s/sallyport-bpf.%d.XXXXXX", mount_point, (int)getpid());
 	if (!mkdtemp(path))
 		world_die("making the scratch cgroup");
 	(void)snprintf(w.name, sizeof(w.name), "%s", path + strlen(mount_point) + 1);
