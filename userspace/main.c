@@ -478,7 +478,7 @@ static int main_check(struct daemon *d)
 
 	r = r ? r : main_credentials(d);
 	if (r == 0)
-		(void)printf("the configuration is good\n");
+		(void)printf("the configuration is good\nstate %s\n", d->conf->state);
 	return r;
 }
 
@@ -488,7 +488,7 @@ static int main_usage(FILE *to, int status)
 		"usage: sallyportd --config FILE | --check-config FILE | --version\n"
 		"  --config        reads the configuration (YAML) and serves, see sallyportd(8)\n"
 		"  --check-config  reads it, and the credentials that it names, and says what is "
-		"wrong\n",
+		"wrong,\n                  or where its state directory is\n",
 		to);
 	return status;
 }
@@ -499,6 +499,8 @@ int main(int argc, char **argv)
 	int r;
 
 	log_open("sallyportd", LOG_LEVEL_INFO);
+	if (argc < 2 || strcmp(argv[1], "--config") != 0 || isatty(STDERR_FILENO))
+		log_plain();
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return puts("sallyportd " SALLYPORT_VERSION) < 0;
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
