@@ -27,7 +27,7 @@ TLS      := sniff ca mint leaves engine reason server trust client
 HTTP     := fields authority target h1_head h1_body h1_write
 DNS      := wire answers
 POLICY   := alabel check digest hosts lists load match policy private
-CRED     := credset load placeholder source value
+CRED     := check credset load placeholder source value
 REWRITE  := base64 swap
 CONF     := yaml nearest table daemon_conf
 AUDIT    := audit event
@@ -38,7 +38,7 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal leg lookup names origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy
 
-HELPER   := arguments attach cgroup client daemon_link document enter intervals jail listeners loop main netns nft nft_batch nft_rule privileges \
+HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns nft nft_batch nft_rule privileges \
             programs routes sandboxes serve state steer_program view
 BPF      := policy flows steer
 CTL      := main check client show

@@ -53,9 +53,10 @@ static const struct arguments_row arguments_rows[] = {
 	{"--hold", ARGUMENTS_FLAG, AT(hold), ARGUMENTS_ATTACH, 0, NULL, "stay; the sandbox ends with this process or its parent", NULL, NULL},
 	{"--own-cgroup", ARGUMENTS_FLAG, AT(own_cgroup), ARGUMENTS_ATTACH, 0, NULL, "remove the cgroup at the end", NULL, NULL},
 	{"--daemon", ARGUMENTS_FLAG, AT(daemon), ARGUMENTS_LIST_ALL, 0, NULL, "only say whether sallyportd is connected", NULL, NULL},
-	{"--user", ARGUMENTS_TEXT, AT(user), ARGUMENTS_ENTER, 0, "USER", "who the command runs as (SUDO_USER, else root)", NULL, NULL},
-	{"--trust", ARGUMENTS_TEXT, AT(trust), ARGUMENTS_ENTER, 0, "DIR", "bundle.pem in it replaces the system's", NULL, NULL},
-	{"--env", ARGUMENTS_MANY, AT(env), ARGUMENTS_ENTER, 0, "NAME[=VALUE]", "a variable, or the caller's of that name", NULL, NULL},
+	{"--user", ARGUMENTS_TEXT, AT(user), ARGUMENTS_ENTER, 0, "USER", "who the command runs as (SUDO_USER, else nobody)", NULL, NULL},
+	{"--trust", ARGUMENTS_TEXT, AT(trust), ARGUMENTS_ENTER, 0, "DIR", "more trust files; its bundle.pem and ca.pem go before those made here", NULL, NULL},
+	{"--hide", ARGUMENTS_MANY, AT(hide), ARGUMENTS_ENTER, 0, "FILE", "a file that the command sees empty", NULL, NULL},
+	{"--env", ARGUMENTS_MANY, AT(env), ARGUMENTS_ENTER, 0, "NAME[=VALUE]", "a variable; NAME alone: the caller's, kept out of ps", NULL, NULL},
 };
 
 static const struct {
@@ -169,7 +170,9 @@ int arguments_parse(int argc, char **argv, struct arguments *ret)
 	int i = 1, r;
 
 	while (i < argc && !a.rest) {
-		if (strcmp(argv[i], "--") == 0) {
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+			return ARGUMENTS_HELP; /* whatever else there is */
+		} else if (strcmp(argv[i], "--") == 0) {
 			a.rest = &argv[i + 1];
 		} else if (argv[i][0] == '-') {
 			r = arguments_option(argv, &i, &a, &given);

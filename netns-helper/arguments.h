@@ -20,7 +20,7 @@ struct arguments_list {
 struct arguments {
 	const char *state, *daemon_user, *id, *netns, *cgroup, *policy, *mode, *lane, *user, *trust;
 	bool private, hold, own_cgroup, strict, daemon;
-	struct arguments_list search, env;
+	struct arguments_list search, env, hide;
 	char **rest; /* after --; NULL-terminated */
 };
 
@@ -34,7 +34,7 @@ enum arguments_command {
 };
 
 /*
- * Reads [--state DIR] COMMAND [OPTION…] [-- WORD…]. The command, or -EINVAL after having said on
+ * Reads [--state DIR] COMMAND [OPTION…] [-- WORD…]. The command (--help and -h are ARGUMENTS_HELP), or -EINVAL after having said on
  * standard error which option was wrong and why.
  */
 int arguments_parse(int argc, char **argv, struct arguments *ret);

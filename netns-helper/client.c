@@ -44,9 +44,9 @@ static int client_connect(const struct arguments *a, int *ret)
 		return CLIENT_FAILED;
 	}
 	if (fd < 0) {
-		log_error("no helper serves in %s (%s): start it with `sallyport-netns --state %s "
-			  "serve`",
-			a->state, strerror(-fd), a->state);
+		log_error("no helper serves in %s (%s): start it with `scripts/sallyport up`, or "
+			  "`sallyport-netns serve`",
+			a->state, strerror(-fd));
 		return CLIENT_NO_HELPER;
 	}
 	*ret = fd;
@@ -241,6 +241,9 @@ int client_enter(const struct arguments *a)
 		.search = (const char(*)[PROTO_NAME])entered.search,
 		.user = a->user,
 		.trust = a->trust,
+		.id = a->id,
+		.hide = a->hide.items,
+		.nhide = a->hide.n,
 		.env = a->env.items,
 		.nenv = a->env.n,
 		.command = a->rest,

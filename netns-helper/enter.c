@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * enter.c – three processes: the waiter outside, an init, the command.
+ * enter.c – three processes: the waiter outside, an init, the command. Before there are three, what
+ * the daemon handed out for the sandbox is read, outside and as root (handout.h).
  *
  *   waiter   stays outside; passes signals on, waits, returns the status. It does not matter to the
  * sandbox: when it dies, so does the init, by PDEATHSIG, and with the init all of its pid
@@ -8,7 +9,7 @@
  * what a later one takes away: cgroup → netns → mounts → descriptors → user, capabilities →
  * PDEATHSIG anew, since a change of uid clears it → seccomp. Then starts the command, reaps
  * orphans, passes signals on, ends with the command's status. command  a clean environment and what
- * --env adds, in the caller's directory if it may.
+ * the handout and --env add, in the caller's directory if it may.
  *
  * A terminal's signals reach all three by their process group: the two ignore those and pass on
  * only what a process sent (si_code), so that Ctrl-C is the command's to judge.
@@ -31,6 +32,7 @@
 #include <unistd.h>
 
 #include "netns-helper/enter.h"
+#include "netns-helper/handout.h"
 #include "netns-helper/jail.h"
 #include "netns-helper/privileges.h"
 #include "netns-helper/view.h"
@@ -99,24 +101,83 @@ static int enter_wait(pid_t child)
 	}
 }
 
+/* A default is never uid 0: root's files are read and written only where that was asked for. */
+static const struct passwd *enter_default_user(void)
+{
+	const char *name = getenv("SUDO_USER");
+	const struct passwd *found = name && *name ? getpwnam(name) : NULL;
+
+	return found && found->pw_uid != 0 ? found : getpwnam("nobody");
+}
+
+static bool enter_has_shell(const struct passwd *user)
+{
+	static const char *const none[] = {"nologin", "false", ""};
+	const char *end = strrchr(user->pw_shell, '/');
+
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+		if (strcmp(end ? end + 1 : user->pw_shell, none[i]) == 0)
+			return false;
+	return true;
+}
+
 static int enter_user(const char *name, struct passwd *ret)
 {
-	const struct passwd *found;
+	static char root[] = "/", shell[] = "/bin/sh";
+	const struct passwd *found = name ? getpwnam(name) : enter_default_user();
 
-	if (!name)
-		name = getenv("SUDO_USER");
-	if (!name || !*name)
-		name = "root";
-	found = getpwnam(name);
 	if (!found) {
-		log_error("--user: there is no user %s", name);
+		log_error("--user: there is no user %s", name ? name : "nobody: name one");
 		return -ENOENT;
 	}
+	if (found->pw_uid == 0)
+		log_warn("the command runs as root: it can read and write root's files, credential "
+			 "sources among them");
 	*ret = *found;
+	if (access(ret->pw_dir, F_OK) < 0)
+		ret->pw_dir = root; /* as that of nobody: never there */
+	if (!enter_has_shell(ret))
+		ret->pw_shell = shell;
 	return 0;
 }
 
-static int enter_environment(const struct enter_spec *spec, const struct passwd *user)
+/* What was handed out: none is a note, a bad one is a failure. 0 or -errno, logged. */
+static int enter_handout(const struct enter_spec *spec, struct handout *ret)
+{
+	struct fault fault = {""};
+	int r = handout_read(spec->state, spec->id, &fault, ret);
+
+	if (r == -ENOENT) {
+		if (!spec->trust)
+			log_warn("%s; the command has no placeholders and does not trust the "
+				 "sandbox's certificates",
+				fault.text);
+		return 0;
+	}
+	if (r < 0)
+		log_error("%s", fault.text);
+	return r;
+}
+
+/* For programs that do not read the system's bundle. */
+static int enter_trust_variables(const char *state)
+{
+	static const struct {
+		const char *variable, *file;
+	} rows[] = {{"NODE_EXTRA_CA_CERTS", VIEW_CA},
+		{"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", VIEW_BUNDLE}};
+	char path[VIEW_PATH];
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (view_find(state, rows[i].file, path))
+			r |= setenv(rows[i].variable, path, 1);
+	return r;
+}
+
+/* Whoever comes later in here wins: the daemon's, ours, the caller's. */
+static int enter_environment(
+	const struct enter_spec *spec, const struct handout *handout, const struct passwd *user)
 {
 	char **caller = environ;
 	static char *none[] = {NULL};
@@ -127,6 +188,9 @@ static int enter_environment(const struct enter_spec *spec, const struct passwd 
 	int r = 0;
 
 	environ = none; /* setenv() from here on makes a new one */
+	for (size_t i = 0; i < handout->nvariables; i++)
+		r |= setenv(handout->variables[i].name, handout->variables[i].value, 1);
+	r |= enter_trust_variables(spec->state);
 	for (size_t i = 0; i < ARRAY_SIZE(set); i++)
 		r |= setenv(set[i].name, set[i].value, 1);
 	for (; *caller; caller++) {
@@ -159,9 +223,17 @@ static int enter_join(const struct enter_spec *spec)
 }
 
 /* pid 1's way inside. 0 or -errno, logged. */
-static int enter_inside(const struct enter_spec *spec, const struct passwd *user)
+static int enter_inside(
+	const struct enter_spec *spec, const struct handout *handout, const struct passwd *user)
 {
-	const struct view_spec view = {spec->state, spec->trust, spec->search};
+	const struct view_spec view = {
+		.state = spec->state,
+		.ca = slice_of(handout->ca, handout->ca_n),
+		.trust = spec->trust,
+		.search = spec->search,
+		.hide = spec->hide,
+		.nhide = spec->nhide,
+	};
 	bool vsock = jail_vsock();
 	struct fault fault = {""};
 	char directory[PATH_MAX];
@@ -184,12 +256,15 @@ static int enter_inside(const struct enter_spec *spec, const struct passwd *user
 		return log_errno(r, "cannot become %s", user->pw_name);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return log_errno(-errno, "cannot tie the sandbox to its waiter");
+	/* the init has the caller's memory and environment, and in the sandbox's /proc it is pid 1 (undone by execve) */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return log_errno(-errno, "cannot hide the init's memory");
 	r = jail_load(vsock);
 	if (r < 0)
 		return log_errno(r, "cannot load the seccomp filter");
 	if (chdir(directory) < 0 && chdir(user->pw_dir) < 0 && chdir("/") < 0)
 		return log_errno(-errno, "cannot enter a directory");
-	r = enter_environment(spec, user);
+	r = enter_environment(spec, handout, user);
 	return r < 0 ? log_errno(r, "cannot set the environment") : 0;
 }
 
@@ -209,16 +284,17 @@ static void enter_execute(char **command)
 	_exit(r == -ENOENT ? ENTER_ABSENT : ENTER_CANNOT);
 }
 
-static void enter_init(const struct enter_spec *spec, const struct passwd *user, int alive)
-	__attribute__((noreturn));
-static void enter_init(const struct enter_spec *spec, const struct passwd *user, int alive)
+static void enter_init(const struct enter_spec *spec, const struct handout *handout,
+	const struct passwd *user, int alive) __attribute__((noreturn));
+static void enter_init(const struct enter_spec *spec, const struct handout *handout,
+	const struct passwd *user, int alive)
 {
 	struct pollfd waiter = {.fd = alive, .events = 0};
 	pid_t child;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || poll(&waiter, 1, 0) > 0)
 		_exit(ENTER_FAILED); /* the waiter died before it could be waited on */
-	if (enter_inside(spec, user) < 0)
+	if (enter_inside(spec, handout, user) < 0)
 		_exit(ENTER_FAILED);
 	child = fork();
 	if (child < 0) {
@@ -250,12 +326,13 @@ static pid_t enter_fork(void)
 int enter(const struct enter_spec *spec)
 {
 	_cleanup_close_ int alive = -1;
+	struct handout handout;
 	struct passwd user;
 	sigset_t set;
 	int ends[2];
 	pid_t init;
 
-	if (enter_user(spec->user, &user) < 0)
+	if (enter_user(spec->user, &user) < 0 || enter_handout(spec, &handout) < 0)
 		return ENTER_FAILED;
 	enter_signal_set(&set);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || pipe2(ends, O_CLOEXEC) < 0) {
@@ -270,7 +347,7 @@ int enter(const struct enter_spec *spec)
 	}
 	if (init == 0) {
 		(void)close(ends[1]); /* the copy that is not the waiter's */
-		enter_init(spec, &user, ends[0]);
+		enter_init(spec, &handout, &user, ends[0]);
 	}
 	(void)close(ends[0]); /* is the init's */
 	return enter_wait(init);

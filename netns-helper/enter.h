@@ -16,11 +16,14 @@ enum {
 
 struct enter_spec {
 	const char *state; /* the state directory, resolved */
+	const char *id; /* the sandbox, whose handout is used */
 	int netns_fd; /* borrowed, as the next */
 	int cgroup_fd;
 	const char (*search)[PROTO_NAME]; /* PROTO_SEARCH domains */
-	const char *user; /* NULL: SUDO_USER, or else root */
-	const char *trust; /* NULL or a directory with bundle.pem */
+	const char *user; /* NULL: SUDO_USER, or else nobody */
+	const char *trust; /* NULL or a directory with files of view.h */
+	const char *const *hide; /* files that the command sees empty */
+	size_t nhide;
 	const char *const *env; /* "NAME=VALUE", or "NAME" for the caller's value */
 	size_t nenv;
 	char **command; /* NULL-terminated, not empty */

@@ -4,6 +4,7 @@
  * (enter) go where it leads. See sallyport-netns(8).
  */
 #include <errno.h>
+#include <unistd.h>
 
 #include "netns-helper/arguments.h"
 #include "netns-helper/client.h"
@@ -47,6 +48,8 @@ int main(int argc, char **argv)
 	int command = arguments_parse(argc, argv, &a);
 
 	log_open("sallyport-netns", LOG_LEVEL_INFO);
+	if (command != ARGUMENTS_SERVE || isatty(STDERR_FILENO))
+		log_plain();
 	for (size_t i = 0; i < ARRAY_SIZE(main_commands); i++)
 		if ((int)main_commands[i].command == command)
 			return main_commands[i].run(&a);

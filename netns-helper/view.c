@@ -4,8 +4,9 @@
  * what leads around it is taken away: state directories, unix sockets of services that would act
  * for the caller outside, other processes, control of the own cgroup.
  *
- * The state directory is covered by a small tmpfs in which the trust directory and resolv.conf are,
- * at the path at which the launcher knows them. Everything is mounted read-only where it is ours.
+ * The state directory is covered by a small tmpfs in which resolv.conf, the sandbox's CA, the bundle
+ * with it and the caller's trust directory are: all of it ends with the mount namespace. Everything
+ * is mounted read-only where it is ours.
  *
  * #syscalls: mount mount_setattr open_tree move_mount mkdirat openat write chroot fchdir
  */
@@ -76,7 +77,7 @@ static int view_hide(const char *directory)
 	if (access(directory, F_OK) < 0)
 		return 0;
 	return mount("sallyport", directory, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-		       "mode=0755,size=1m") < 0
+		       "mode=0755,size=4m") < 0
 		       ? -errno
 		       : 0;
 }
@@ -131,16 +132,28 @@ static int view_hide_states(const char *own)
 	return r;
 }
 
-static int view_write(const char *path, const char *text)
+/* A new file of ours, for everybody to read. A descriptor, or -errno. */
+static int view_create(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	size_t n = strlen(text);
 
-	if (fd < 0)
+	if (fd < 0 || fchmod(fd, 0644) < 0)
 		return -errno;
-	if (fchmod(fd, 0644) < 0)
-		return -errno;
-	return write(fd, text, n) == (ssize_t)n ? 0 : -EIO;
+	return TAKE_FD(fd);
+}
+
+static int view_write(int fd, struct slice text)
+{
+	ssize_t n = write(fd, text.p, text.n);
+
+	return n < 0 ? -errno : (size_t)n == text.n ? 0 : -EIO;
+}
+
+static int view_file(const char *path, struct slice text)
+{
+	_cleanup_close_ int fd = view_create(path);
+
+	return fd < 0 ? fd : view_write(fd, text);
 }
 
 static int view_resolver(const struct view_spec *spec)
@@ -155,24 +168,82 @@ static int view_resolver(const struct view_spec *spec)
 	if (spec->search[0][0])
 		(void)snprintf(text + n, sizeof(text) - n, "\n");
 	(void)snprintf(path, sizeof(path), "%s/resolv.conf", spec->state);
-	r = view_write(path, text);
+	r = view_file(path, slice_str(text));
 	return r < 0 ? r : view_cover(path, "/etc/resolv.conf");
+}
+
+/* Appends the first bundle that the machine has; one without any has a bundle of the CA alone. */
+static int view_system_bundle(int to)
+{
+	_cleanup_close_ int from = -1;
+	char bytes[16384];
+	ssize_t n;
+
+	for (size_t i = 0; i < ARRAY_SIZE(view_bundles) && from < 0; i++)
+		from = open(view_bundles[i], O_RDONLY | O_CLOEXEC);
+	if (from < 0)
+		return 0;
+	while ((n = read(from, bytes, sizeof(bytes))) > 0) {
+		int r = view_write(to, slice_of(bytes, (size_t)n));
+
+		if (r < 0)
+			return r;
+	}
+	return n < 0 ? -errno : view_write(to, SLICE("\n")); /* its last line may lack the end */
+}
+
+/* The CA alone, and the machine's bundle with it. */
+static int view_authorities(const struct view_spec *spec)
+{
+	_cleanup_close_ int bundle = -1;
+	char path[2 * PATH_MAX];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%s/" VIEW_CA, spec->state);
+	r = view_file(path, spec->ca);
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "%s/" VIEW_BUNDLE, spec->state);
+	bundle = view_create(path);
+	if (bundle < 0)
+		return bundle;
+	r = view_system_bundle(bundle);
+	return r < 0 ? r : view_write(bundle, spec->ca);
 }
 
 static int view_trust(const struct view_spec *spec, int tree)
 {
-	char path[2 * PATH_MAX], bundle[2 * PATH_MAX + 16];
-	int r;
+	char path[2 * PATH_MAX];
 
 	(void)snprintf(path, sizeof(path), "%s/" VIEW_TRUST, spec->state);
-	(void)snprintf(bundle, sizeof(bundle), "%s/bundle.pem", path);
 	if (mkdir(path, 0755) < 0 || chmod(path, 0755) < 0)
 		return -errno;
 	if (move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return -errno;
-	r = view_readonly(path, 0);
+	return view_readonly(path, 0);
+}
+
+bool view_find(const char *state, const char *name, char ret[VIEW_PATH])
+{
+	static const char *const places[] = {"/" VIEW_TRUST, ""};
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		(void)snprintf(ret, VIEW_PATH, "%s%s/%s", state, places[i], name);
+		if (access(ret, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int view_cover_bundles(const struct view_spec *spec)
+{
+	char path[VIEW_PATH];
+	int r = 0;
+
+	if (!view_find(spec->state, VIEW_BUNDLE, path))
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(view_bundles) && r == 0; i++)
-		r = view_cover(bundle, view_bundles[i]);
+		r = view_cover(path, view_bundles[i]);
 	return r;
 }
 
@@ -189,8 +260,12 @@ static int view_own_state(const struct view_spec *spec)
 	r = view_hide(spec->state);
 	if (r == 0)
 		r = view_resolver(spec);
+	if (r == 0 && spec->ca.n)
+		r = view_authorities(spec);
 	if (r == 0 && tree >= 0)
 		r = view_trust(spec, tree);
+	if (r == 0)
+		r = view_cover_bundles(spec);
 	return r < 0 ? r : view_readonly(spec->state, 0);
 }
 
@@ -245,6 +320,11 @@ int view_set_up(const struct view_spec *spec, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "cannot cover %s, resolv.conf and the trust bundle: %s",
 			spec->state, strerror(-r));
+	for (size_t i = 0; i < spec->nhide; i++) {
+		r = view_cover("/dev/null", spec->hide[i]);
+		if (r < 0)
+			return fault_set(fault, r, "--hide: %s: %s", spec->hide[i], strerror(-r));
+	}
 	r = view_services();
 	if (r < 0)
 		return fault_set(fault, r, "cannot hide the sockets of services: %s", strerror(-r));

@@ -12,6 +12,7 @@
  * wrong command line). SIGTERM and SIGINT end the daemon; sandboxes stay attached and their connections wait.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <pwd.h>
@@ -41,7 +42,11 @@
 #include "tls/trust.h"
 #include "upstream/resolve.h"
 
-enum { MAIN_ENTRIES = 256, MAIN_PATH = 4096 };
+enum {
+	MAIN_ENTRIES = 256,
+	MAIN_PATH = 4096,
+	MAIN_END = 10000, /* milliseconds that the end may take */
+};
 
 struct daemon {
 	struct daemon_conf *conf;
@@ -58,6 +63,7 @@ struct daemon {
 	pthread_t threads[LIMIT_WORKERS];
 	unsigned nthreads;
 	struct watch signal_watch;
+	struct timer late; /* the end takes too long */
 };
 
 /* ---- as root */
@@ -171,7 +177,16 @@ static int main_state(struct daemon *d)
 	return d->listener < 0 ? d->listener : 0;
 }
 
-/* Opened as root, owned by the daemon's user from then on. */
+/* Made as root, owned by the daemon's user from then on; by descriptor, since that user may own the directory. */
+static int main_audit_owner(struct daemon *d, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
+
+	if (fd < 0 || fchown(fd, d->uid, d->gid) < 0)
+		return -errno;
+	return 0;
+}
+
 static int main_audit(struct daemon *d)
 {
 	char path[MAIN_PATH];
@@ -181,9 +196,8 @@ static int main_audit(struct daemon *d)
 		(void)snprintf(path, sizeof(path), "%s", d->conf->audit_file);
 	else
 		(void)snprintf(path, sizeof(path), "%s/audit.jsonl", d->conf->state);
-	r = audit_open(path, d->conf->audit_size, &d->shared.audit);
-	if (r == 0 && chown(path, d->uid, d->gid) < 0)
-		r = -errno;
+	r = main_audit_owner(d, path);
+	r = r ? r : audit_open(path, d->conf->audit_size, &d->shared.audit);
 	return r < 0 ? log_errno(r, "cannot open the audit file %s", path) : 0;
 }
 
@@ -303,12 +317,26 @@ static int main_start(struct daemon *d)
 	return 0;
 }
 
+/* A worker that failed does not say that it is at its end. */
+static void main_late(struct timer *t)
+{
+	log_warn("a worker does not end");
+	loop_stop(container_of(t, struct daemon, late)->shared.control);
+}
+
 static void main_stop(struct daemon *d)
 {
-	for (unsigned i = 0; i < d->nthreads; i++) {
+	d->shared.ending = true;
+	if (d->shared.resolver)
+		resolve_cancel(d->shared.resolver);
+	for (unsigned i = 0; i < d->nthreads; i++)
 		worker_end(d->shared.workers[i]);
-	}
-	loop_stop(d->shared.control);
+	d->late.fire = main_late;
+	timer_start(d->shared.control, &d->late, MAIN_END);
+	(void)loop_run(
+		d->shared
+			.control); /* until the last worker is at its end: they wait for mail from here */
+	timer_stop(d->shared.control, &d->late);
 }
 
 static void main_signal(struct watch *w, uint32_t revents)
@@ -386,10 +414,8 @@ static int main_run(struct daemon *d)
 /* Everything is returned, so that a leak checker has something to say. */
 static void main_end(struct daemon *d)
 {
-	if (d->nthreads) {
+	if (d->nthreads)
 		main_stop(d);
-		(void)loop_run(d->shared.control); /* sends the mail */
-	}
 	for (unsigned i = 0; i < d->nthreads; i++)
 		(void)pthread_join(d->threads[i], NULL);
 	for (unsigned i = 0; i < d->nthreads; i++)
@@ -452,7 +478,7 @@ static int main_check(struct daemon *d)
 
 	r = r ? r : main_credentials(d);
 	if (r == 0)
-		(void)printf("the configuration is good\n");
+		(void)printf("the configuration is good\nstate %s\n", d->conf->state);
 	return r;
 }
 
@@ -462,7 +488,7 @@ static int main_usage(FILE *to, int status)
 		"usage: sallyportd --config FILE | --check-config FILE | --version\n"
 		"  --config        reads the configuration (YAML) and serves, see sallyportd(8)\n"
 		"  --check-config  reads it, and the credentials that it names, and says what is "
-		"wrong\n",
+		"wrong,\n                  or where its state directory is\n",
 		to);
 	return status;
 }
@@ -473,6 +499,8 @@ int main(int argc, char **argv)
 	int r;
 
 	log_open("sallyportd", LOG_LEVEL_INFO);
+	if (argc < 2 || strcmp(argv[1], "--config") != 0 || isatty(STDERR_FILENO))
+		log_plain();
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return puts("sallyportd " SALLYPORT_VERSION) < 0;
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)

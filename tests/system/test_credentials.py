@@ -122,6 +122,21 @@ def test_swapped_on_every_request_of_a_connection_and_only_on_those(sandbox, ori
         assert origin.last(f"/alternate/{number}").value("authorization") == wanted
 
 
+def test_a_request_with_a_credential_is_never_the_body_of_another(sandbox, origin):
+    """What would make a bound host store a value where anybody reads it."""
+    token = sandbox.placeholder("API_TOKEN")
+    stored = []
+    origin.on("/store", lambda exchange: (stored.append(exchange.accept_body()), exchange.reply()))
+    half = b"POST /store HTTP/1.1\r\nHost: api.test\r\nContent-Length: 100\r\n\r\n"
+    head = "POST /first HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer {}\r\nConnection: {}\r\nContent-Length: {}\r\n\r\n"
+    with client.https(sandbox) as connection:
+        connection.send(head.format(token, "content-length", len(half)).encode() + half)
+        assert connection.reply("POST").status == 200
+        connection.send(head.format(token, "keep-alive", 100).encode() + bytes(100))
+        assert connection.reply("POST").status == 200
+    assert not stored
+
+
 # ---- CRD-09 ------------------------------------------------------------------------------------------
 
 

@@ -49,6 +49,26 @@ def test_chunked_passes_both_ways(sandbox, origin):
         assert connection.get().status == 200
 
 
+@pytest.mark.parametrize("option", ["content-length", "Content-Length", "close, content-length", "x,content-length,"])
+def test_a_connection_option_does_not_take_the_length_away(sandbox, origin, option):
+    """Or the body would be the upstream's next request: judged by nobody."""
+    body = b"DELETE /smuggled HTTP/1.1\r\nHost: denied.test\r\n\r\n"
+    with client.https(sandbox) as connection:
+        head = f"POST /named HTTP/1.1\r\nHost: api.test\r\nConnection: {option}\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.send(head.encode() + body)
+        assert connection.reply("POST").status == 200
+    assert origin.last("/named").body == body
+    assert not origin.requests("/smuggled")
+
+
+def test_an_upstream_cannot_take_the_length_away_either(sandbox, origin):
+    origin.on("/named", lambda exchange: exchange.reply(body=b"whole", fields=[("Connection", "content-length")]))
+    with client.https(sandbox) as connection:
+        for _ in range(2):
+            reply = connection.get("/named")
+            assert (reply.fields["content-length"], reply.body) == ("5", b"whole")
+
+
 @pytest.mark.parametrize("status", [204, 304])
 def test_a_status_without_a_body_ends_at_its_head(sandbox, status):
     with client.https(sandbox) as connection:
@@ -411,3 +431,21 @@ def test_a_connection_option_cannot_take_the_framing_away(sandbox, origin, optio
     arrived = origin.requests()[before:]
     assert [r.path for r in arrived] == (["/framed"] if reply.status == 200 else [])
     assert all(r.body == smuggled.encode() for r in arrived)
+
+
+@pytest.mark.parametrize("size", [40_000, 60_000, 100_000, 200_000])
+@pytest.mark.parametrize("way", ["https", "plain"])
+def test_a_long_head_passes_or_is_refused_at_once(sandbox, origin, way, size):
+    origin.on("/long", lambda exchange: exchange.reply(body=b"x", fields=[("X-Long", "y" * size)]))
+    with getattr(client, way)(sandbox) as connection:
+        start = time.monotonic()
+        connection.send("GET /long HTTP/1.1\r\nHost: api.test\r\n\r\n")
+        line = connection.line()
+        assert line.split()[1] == (b"200" if size < 65_000 else b"502"), line
+        assert time.monotonic() - start < 3
+    with getattr(client, way)(sandbox) as connection:
+        start = time.monotonic()
+        connection.send(f"GET /bytes/3 HTTP/1.1\r\nHost: api.test\r\nX-Long: {'y' * size}\r\n\r\n")
+        line = connection.line()
+        assert line.split()[1] == (b"200" if size < 65_000 else b"400"), line
+        assert time.monotonic() - start < 3

@@ -82,6 +82,27 @@ ls /run/sallyport* 2>/dev/null
     assert lines[2] == "1", "one link, lo"
 
 
+def test_nobody_by_default_and_root_only_when_written_out(world, papers, clean):
+    script = "id -un; cat /etc/shadow >/dev/null 2>&1 && echo shadow; wc -c <" + papers[3]
+    done = launcher.run(world, "run", *papers, "--", "sh", "-c", script)
+    assert done.stdout.split()[0] == "nobody" and "shadow" not in done.stdout, done.stderr
+    assert "the command runs as root" not in done.stderr
+    done = launcher.run(world, "run", *papers, "--user", "root", "--", "sh", "-c", script)
+    assert done.stdout.split() == ["root", "shadow", "0"], "and the credentials document is covered: " + done.stderr
+    assert done.stderr.count("the command runs as root: it can read and write root's files") == 1
+
+
+def test_values_of_variables_are_not_in_arguments(world, papers, clean):
+    script = "echo $MINE; tr '\\0' ' ' </proc/1/cmdline"
+    done = subprocess.run(
+        launcher.command(world, "run", *papers, "--env", "MINE", "--", "sh", "-c", script), capture_output=True, text=True,
+        timeout=60, env={**launcher.environment(), "MINE": "by-name"}, stdin=subprocess.DEVNULL, check=False,
+    )
+    value, line = done.stdout.split("\n")[:2]
+    assert value == "by-name" and "--env=MINE" in line, done.stderr
+    assert "by-name" not in line and "spx_" not in line
+
+
 def test_user(world, papers, clean):
     done = launcher.run(world, "run", *papers, "--user", "nobody", "--", "sh", "-c", "id -un; curl -sS https://api.test/")
     assert done.stdout.splitlines()[0] == "nobody" and "hello from api.test" in done.stdout, done.stderr
@@ -144,7 +165,7 @@ def _sleepers(session):
     return found
 
 
-@pytest.mark.parametrize("what", ["policy", "credentials", "missing policy", "unknown option", "no command"])
+@pytest.mark.parametrize("what", ["policy", "credentials", "missing policy", "unknown option", "no command", "name", "no value", "variable"])
 def test_bad_papers_are_refused_before_the_command_runs(world, papers, clean, what):
     options, wanted = {
         "policy": (["--policy", world.write("bad.policy.yaml", "version: 1\nname: x\ndefalt: deny\n")], "bad.policy.yaml:3:1"),
@@ -152,11 +173,15 @@ def test_bad_papers_are_refused_before_the_command_runs(world, papers, clean, wh
         "missing policy": (["--policy", "/nonexistent.yaml"], "/nonexistent.yaml"),
         "unknown option": (["--nonsense"], "--nonsense"),
         "no command": ([], "command"),
+        "name": (["--name", "Box"], "--name: Box"),
+        "no value": (["--policy"], "--policy wants a value"),
+        "variable": (["--env", "NOT_THERE"], "--env: NOT_THERE is not set"),
     }[what]
-    command = [] if what == "no command" else ["--", "sh", "-c", "echo IT RAN"]
+    command = [] if what in ("no command", "no value") else ["--", "sh", "-c", "echo IT RAN"]
     start = time.monotonic()
     done = launcher.run(world, "run", *options, *command)
-    assert done.returncode != 0 and wanted in done.stderr, done.stderr
+    assert done.returncode == (125 if what in ("policy", "credentials", "missing policy") else 64), done.stderr
+    assert wanted in done.stderr and "<3>" not in done.stderr, done.stderr
     assert "IT RAN" not in done.stdout
     assert time.monotonic() - start < 10
 
@@ -184,3 +209,31 @@ def test_up_and_down(world, clean):
     assert not os.path.exists(os.path.join(state, "helper.sock"))
     with open("/proc/self/mounts", encoding="utf-8") as mounts:
         assert state not in mounts.read()
+
+
+@pytest.mark.parametrize("said", ["other", None])
+def test_up_in_another_place_than_the_configuration_says(world, clean, said):
+    state, other = os.path.join(world.run, "here"), os.path.join(world.run, "other")
+    config = world.write("elsewhere.yaml", f"state: {other}\n" if said else "workers: 1\n")
+    start = time.monotonic()
+    done = launcher.run(world, "up", "--state", state, "--config", config)
+    assert done.returncode == 125 and time.monotonic() - start < 5
+    assert f"the configuration says state {other if said else '/run/sallyport'}, --state says {state}" in done.stderr
+    assert not os.path.exists(state) and not os.path.exists(other)
+
+
+def test_up_with_a_bad_configuration_says_why_at_once(world, clean):
+    config = world.write("bad.yaml", "stat: /run/x\n")
+    done = launcher.run(world, "up", "--state", os.path.join(world.run, "here"), "--config", config)
+    assert done.returncode == 125 and "bad.yaml:1:1" in done.stderr and "<3>" not in done.stderr
+
+
+def test_enter_needs_no_more_than_the_id(world, clean, stack, attach):
+    """What the launcher's command finds, another's does too."""
+    box = attach(prefix="swap")
+    script = "id -un; curl -sS https://api.test/enter; echo; node -e \"fetch('https://api.test/').then(async r => console.log(await r.text()))\"; env"
+    done = stack.netns("enter", "--id", box.id, "--", "sh", "-c", script)
+    assert done.returncode == 0 and done.stdout.startswith("nobody\n"), done.stderr
+    assert done.stdout.count("hello from api.test") == 2, done.stderr
+    for variable, placeholder in box.handed().items():
+        assert f"{variable}={placeholder}" in done.stdout

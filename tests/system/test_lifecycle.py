@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 import client
 import documents
 from documents import POLICY
-from sandbox import Refused, Sandbox
+from sandbox import PYTHON, Refused, Sandbox
 from stack import Stack
 from waiting import until
 
@@ -206,3 +207,57 @@ def test_a_sandbox_whose_helper_was_killed_stays_sealed(another_stack, world):
             fresh.close()
     finally:
         box.close()
+
+
+LOAD = """
+import os, socket, sys, time
+for _ in range(3):
+    os.fork()
+end = time.time() + 4
+while time.time() < end:
+    socks = []
+    for _ in range(20):
+        try:
+            s = socket.create_connection(("203.0.113.10", 80), 3)
+            s.sendall(b"GET /bytes/60000 HTTP/1.1\\r\\nHost: %s\\r\\n\\r\\n" % sys.argv[1].encode())
+            socks.append(s)
+        except OSError:
+            pass
+    for s in socks:
+        s.close()
+"""
+
+
+@pytest.mark.parametrize("host", ["closed.test", "nx.test", "api.test"])
+def test_a_detach_in_the_midst_of_failing_upstreams_hurts_nobody(another_stack, attach, host):
+    stack = another_stack("torn")
+    other = attach(on=stack)
+    for number in range(6):
+        box = attach(on=stack)
+        load = box.popen([PYTHON, "-c", LOAD, host])
+        time.sleep(0.7 + 0.05 * number)
+        assert box.detach().returncode == 0
+        with client.plain(other) as connection:
+            assert connection.get().status == 200
+        assert stack.daemon.poll() is None
+        load.kill()
+        load.wait()
+
+
+def test_a_daemon_that_waits_for_names_ends_when_asked(another_stack, attach):
+    stack = another_stack("asked")
+    box = attach(on=stack)
+    ca = open(box.ca, encoding="ascii").read()
+    waiting = [client.plain(box) for _ in range(20)]
+    for connection in waiting:
+        connection.send("GET / HTTP/1.1\r\nHost: silent.test\r\n\r\n")
+    time.sleep(0.3)
+    start = time.monotonic()
+    stack.kill_daemon(signal.SIGTERM)
+    assert time.monotonic() - start < 3
+    for connection in waiting:
+        connection.close()
+    stack.start_daemon()
+    with client.plain(box) as connection:
+        assert connection.get().status == 200
+    assert open(box.ca, encoding="ascii").read() == ca, "nothing of the sandbox was forgotten"

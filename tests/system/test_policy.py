@@ -2,14 +2,16 @@
 """Who may be reached: the words of a refusal, names that look alike, and spellings that try to slip through."""
 import json
 import socket
+import subprocess
 import time
 
 import pytest
 
 import client
 import hello
+import topology
 from documents import POLICY
-from sandbox import Sandbox
+from sandbox import PYTHON, Sandbox
 
 # ---- POL-01 ------------------------------------------------------------------------------------------
 
@@ -372,3 +374,16 @@ def test_the_first_rule_that_matches_decides(attach):
         assert reply.error["rule"] == "second"
     with client.plain(box) as connection:
         assert connection.exchange("PUT / HTTP/1.1\r\nHost: other.test\r\nContent-Length: 0\r\n\r\n", "PUT").status == 200
+
+
+def test_the_hosts_own_addresses_are_refused_though_public(attach, world):
+    """Whatever listens there on every address would take the sandbox for the host itself."""
+    box = attach("version: 1\nname: open\ndefault: allow\ndefault_tls: terminate\n")
+    serve = "import socket; s = socket.create_server(('%s', 8088), family=%d); print(1, flush=True); s.accept()[0].recv(1) and print('got', flush=True)"
+    for address, family in ((topology.EDGE4, 2), (topology.EDGE6, 10)):
+        server = subprocess.Popen(world.edge.command([PYTHON, "-c", serve % (address, family)]), stdout=subprocess.PIPE)
+        assert server.stdout.readline() == b"1\n"
+        with client.plain(box, address, 8088) as connection:
+            host = f"[{address}]" if ":" in address else address
+            assert connection.get(host=f"{host}:8088").refusal == "private-address"
+        assert server.communicate(timeout=5)[0] == b"", "it was connected to and got nothing"

@@ -380,6 +380,82 @@ static void test_manual(void **state)
 	manual_check("userspace/man/sallyport-credentials.5", tables, n);
 }
 
+/* ---- warnings ---- */
+
+static void collect(void *arg, const char *text)
+{
+	strcat(strcat(arg, text), "\n");
+}
+
+static const struct {
+	const char *more,
+		*warnings; /* members of the credential; what is said behind "f:2:3: credential `T`: " */
+} checked[] = {
+	{"env: T, source: {file: FILE}, swap: [{hosts: [a.test, 192.0.2.1], in: [bearer]}]", ""},
+	{"source: {file: FILE}, swap: [{hosts: [a.test], in: [bearer]}]", "no `env`"},
+	{"env: T, source: {value: " VALUE "}, swap: [{hosts: [a.test], in: [bearer]}]",
+		"the value stands in the document"},
+	{"env: T, source: {file: FILE}, plain_http: true, swap: [{hosts: [a.test], in: [bearer]}]",
+		"`plain_http: true`: the value is also sent"},
+	{"env: T, source: {file: FILE}, weak: true, swap: [{hosts: [a.test], in: [bearer]}]",
+		"`weak: true` is not needed"},
+	{"env: T, source: {file: SHORT}, weak: true, swap: [{hosts: [a.test], in: [bearer]}]",
+		"the value has less than 16 bytes"},
+	{"env: T, source: {file: FILE}, swap: [{hosts: [a.test], in: [bearer]}, "
+	 "{hosts: [b.test, '*.c.test'], wildcard: true, in: [bearer]}]",
+		"a binding holds a wildcard"},
+	{"env: T, source: {file: FILE}, swap: [{hosts: [192.0.2.0/24], wildcard: true, in: "
+	 "[bearer]}]",
+		"a binding holds a wildcard"},
+};
+
+static void check_file(const char *path, const char *value)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(value, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+}
+
+static void test_check(void **state)
+{
+	char folder[] = "/tmp/sallyport-test.XXXXXX", path[2][64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path[0], sizeof(path[0]), "%s/FILE", folder);
+	(void)snprintf(path[1], sizeof(path[1]), "%s/SHORT", folder);
+	check_file(path[0], VALUE "\n");
+	check_file(path[1], "hunter2");
+	for (unsigned i = 0; i < ARRAY_SIZE(checked); i++) {
+		const char *file = strstr(checked[i].more, "{file: ");
+		char text[1024], warnings[2048] = "";
+		int head = file ? (int)(file + 7 - checked[i].more) : 0;
+		struct credset *s;
+
+		(void)snprintf(text, sizeof(text), "credentials:\n- {name: T, %.*s%s%s%s}\n", head,
+			checked[i].more, file ? folder : "", file ? "/" : "",
+			checked[i].more + head);
+		s = load(text);
+		credset_check(s, collect, warnings);
+		credset_unref(s);
+		assert_null(strstr(warnings, "hunter2"));
+		if (!checked[i].warnings[0]) {
+			assert_string_equal(warnings, "");
+			continue;
+		}
+		assert_int_equal(strncmp(warnings, "f:2:3: credential `T`: ", 23), 0);
+		if (strncmp(warnings + 23, checked[i].warnings, strlen(checked[i].warnings)) != 0)
+			fail_msg("%s", warnings);
+		assert_ptr_equal(strchr(warnings, '\n'), warnings + strlen(warnings) - 1);
+	}
+	(void)unlink(path[0]);
+	(void)unlink(path[1]);
+	(void)rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +465,7 @@ int main(void)
 		cmocka_unit_test(test_policy),
 		cmocka_unit_test(test_rotation),
 		cmocka_unit_test(test_out_of_reach),
+		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_manual),
 	};
 

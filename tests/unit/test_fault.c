@@ -19,6 +19,7 @@ static void test_first_wins(void **state)
 	assert_int_equal(fault_set(&f, -EINVAL, "%s:%d:%d: %s", "f.yaml", 3, 7, "no"), -EINVAL);
 	assert_string_equal(f.text, "f.yaml:3:7: no");
 	assert_int_equal(fault_set(&f, -ENOMEM, "second"), -ENOMEM);
+	assert_int_equal(fault_set(NULL, -EPERM, "nobody listens"), -EPERM);
 	assert_string_equal(f.text, "f.yaml:3:7: no");
 }
 

@@ -15,6 +15,7 @@
 
 /* The reader's side: events carry a running number in bytes_up, and 1 in bytes_down when they had a place. */
 struct reader {
+	unsigned held;
 	struct journal j;
 	struct loop *loop; /* to be stopped by the last event; NULL in tests of one thread */
 	uint64_t events, reserved, lost, told; /* told: calls of lost */
@@ -58,7 +59,7 @@ static void write_event(struct reader *r, enum audit_kind kind, uint64_t number,
 		.duration_ms = ~number,
 	};
 
-	journal_write(&r->j, &e, reserved);
+	journal_write(&r->j, &e, reserved ? &r->held : NULL);
 	memset(&e, 0xee, sizeof(e)); /* it was copied */
 }
 
@@ -121,7 +122,7 @@ static void test_full(void **state)
 	reader_init(&r, idle_from, idle_to);
 	for (unsigned i = 0; i < JOURNAL_SIZE + 5; i++)
 		write_event(&r, AUDIT_REQUEST, i, false);
-	assert_false(journal_reserve(&r.j));
+	assert_false(journal_reserve(&r.j, &r.held));
 	journal_drain(&r.j);
 	assert_int_equal(r.events, JOURNAL_SIZE);
 	assert_int_equal(r.next, JOURNAL_SIZE); /* the newest are refused */
@@ -141,31 +142,40 @@ static void test_reservation(void **state)
 {
 	enum { KEPT = 3 };
 	struct reader r;
+	unsigned other = 0;
 
 	(void)state;
 	reader_init(&r, idle_from, idle_to);
 	for (unsigned i = 0; i < KEPT; i++)
-		assert_true(journal_reserve(&r.j));
+		assert_true(journal_reserve(&r.j, &r.held));
 	for (unsigned i = 0; i < JOURNAL_SIZE; i++)
 		write_event(&r, AUDIT_REQUEST, i, false);
-	assert_false(journal_reserve(&r.j));
-	journal_release(&r.j); /* given back: one more fits, and only one */
-	write_event(&r, AUDIT_REQUEST, 1000, false);
-	write_event(&r, AUDIT_REQUEST, 1001, false);
+	assert_false(journal_reserve(&r.j, &r.held));
+	journal_release(&r.j, &r.held); /* given back: one more fits, and only one */
+	write_event(&r, AUDIT_REQUEST, 2 * JOURNAL_SIZE, false);
+	write_event(&r, AUDIT_REQUEST, 2 * JOURNAL_SIZE + 1, false);
 	for (unsigned i = 1; i < KEPT; i++)
-		write_event(&r, AUDIT_REQUEST, 2000 + i, true);
+		write_event(&r, AUDIT_REQUEST, 3 * JOURNAL_SIZE + i, true);
 	journal_drain(&r.j);
 	assert_int_equal(r.events, JOURNAL_SIZE);
 	assert_int_equal(r.reserved, KEPT - 1);
 	assert_int_equal(r.lost, KEPT + 1);
 	assert_false(r.disordered || r.torn);
-	/* nothing is kept any more: the whole ring can be */
-	for (unsigned i = 0; i < JOURNAL_SIZE; i++)
-		assert_true(journal_reserve(&r.j));
-	assert_false(journal_reserve(&r.j));
-	write_event(&r, AUDIT_REQUEST, 3000, false);
+	/* a sandbox has its share, all of them together JOURNAL_KEPT, and events that wait for nobody the rest */
+	assert_int_equal(r.held, 0);
+	for (unsigned i = 0; i < JOURNAL_SHARE; i++)
+		assert_true(journal_reserve(&r.j, &r.held));
+	assert_false(journal_reserve(&r.j, &r.held));
+	for (unsigned i = JOURNAL_SHARE; i < JOURNAL_KEPT; i++) {
+		if (i % JOURNAL_SHARE == 0)
+			other = 0;
+		assert_true(journal_reserve(&r.j, &other));
+	}
+	other = 0;
+	assert_false(journal_reserve(&r.j, &other));
+	write_event(&r, AUDIT_REQUEST, 4 * JOURNAL_SIZE, false);
 	journal_drain(&r.j);
-	assert_int_equal(r.lost, KEPT + 2);
+	assert_int_equal(r.lost, KEPT + 1);
 	journal_done(&r.j);
 }
 
@@ -202,7 +212,7 @@ static void writer_burst(struct timer *t)
 	unsigned n = w->burst % 8 ? w->burst % 8 * 10 : LONGEST;
 
 	for (unsigned i = 0; i < n; i++) {
-		bool kept = i % 3 == 0 && journal_reserve(&w->reader->j);
+		bool kept = i % 3 == 0 && journal_reserve(&w->reader->j, &w->reader->held);
 
 		write_event(w->reader, AUDIT_REQUEST, w->written++, kept);
 		w->reserved += kept;
@@ -211,7 +221,7 @@ static void writer_burst(struct timer *t)
 		timer_start(w->loop, t, 1);
 		return;
 	}
-	if (!journal_reserve(&w->reader->j)) { /* the last one must arrive: when there is room */
+	if (!journal_reserve(&w->reader->j, &w->reader->held)) { /* the last one must arrive: when there is room */
 		w->burst--;
 		timer_start(w->loop, t, 1);
 		return;

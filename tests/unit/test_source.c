@@ -59,7 +59,8 @@ static int read_one(
 	struct buf b;
 	int r;
 
-	fault->text[0] = '\0';
+	if (fault)
+		fault->text[0] = '\0';
 	buf_init(&b, max);
 	r = source_read(path, trust, fault, &b, &mark);
 	if (r == 0) {
@@ -118,9 +119,24 @@ static void test_owner(void **state)
 	struct source_trust other = {p->trust.owner + 1, p->trust.group},
 			    group = {p->trust.owner, p->trust.group + 1};
 	struct fault fault;
+	char want[512];
 
 	assert_int_equal(read_one(p->file, &other, 16, &fault), -EPERM);
+	(void)snprintf(want, sizeof(want), "%s: belongs to ", p->file);
+	assert_int_equal(strncmp(fault.text, want, strlen(want)), 0);
 	assert_non_null(strstr(fault.text, "(chown "));
+	assert_int_equal(read_one(p->file, &other, 16, NULL), -EPERM);
+	if (geteuid() == 0) { /* names where there are some, numbers where not */
+		assert_int_equal(chown(p->file, 4000000001, 4000000002), 0);
+		(void)snprintf(want, sizeof(want),
+			"%s: belongs to 4000000001:4000000002, but a file with credentials must "
+			"belong to root and to group root or root (chown root:root %s)",
+			p->file, p->file);
+		assert_int_equal(
+			read_one(p->file, &(struct source_trust){0, 0}, 16, &fault), -EPERM);
+		assert_string_equal(fault.text, want);
+		assert_int_equal(chown(p->file, 0, 0), 0);
+	}
 	/* the group must be the daemon's or root's */
 	assert_int_equal(read_one(p->file, &group, 16, &fault), p->trust.group == 0 ? 0 : -EPERM);
 }

@@ -49,13 +49,13 @@ static const struct {
 	{"a:\n\t- b\n", "f:2:1: tabs cannot indent YAML: use spaces"},
 	{"a:\n  \tb: 1\n", "f:2:3: tabs cannot indent YAML: use spaces"},
 	{"h: [*.cdn.test]\n",
-		"f:1:5: a word that begins with * needs quotes; quote it: \"*.cdn.test\""},
+		"f:1:5: quote it: \"*.cdn.test\" (without quotes, * begins an alias)"},
 	{"\xc3\xa4: [\xc3\xa4, *.b.test, c]\n",
-		"f:1:8: a word that begins with * needs quotes; quote it: \"*.b.test\""},
+		"f:1:8: quote it: \"*.b.test\" (without quotes, * begins an alias)"},
 	{"h:\n  - *.cdn.test # all\n",
-		"f:2:5: a word that begins with * needs quotes; quote it: \"*.cdn.test\""},
-	{"h: *", "f:1:4: a word that begins with * needs quotes; quote it: \"*\""},
-	{"h: [*]", "f:1:5: a word that begins with * needs quotes; quote it: \"*\""},
+		"f:2:5: quote it: \"*.cdn.test\" (without quotes, * begins an alias)"},
+	{"h: *", "f:1:4: quote it: \"*\" (without quotes, * begins an alias)"},
+	{"h: [*]", "f:1:5: quote it: \"*\" (without quotes, * begins an alias)"},
 	{"h: @x\n", "f:1:4: found character that cannot start any token (while scanning for the "
 		    "next token in line 1)"},
 };
@@ -87,7 +87,7 @@ static void test_sealed(void **state)
 	assert_non_null(strstr(open.text, "hunter2")); /* the control */
 	assert_int_equal(conf_parse_sealed(slice_str(text), "f", &sealed, &doc), -EBADMSG);
 	assert_string_equal(
-		sealed.text, "f:1:8: a word that begins with * needs quotes; quote it: \"*…\"");
+		sealed.text, "f:1:8: quote it: \"*…\" (without quotes, * begins an alias)");
 	assert_int_equal(conf_parse_sealed(slice_str("a: 1"), "f", &sealed, &doc), 0);
 	assert_true(doc->sealed);
 	conf_free(doc);

@@ -9,7 +9,7 @@ int fault_set(struct fault *f, int r, const char *format, ...)
 {
 	va_list ap;
 
-	if (f->text[0])
+	if (!f || f->text[0])
 		return r;
 	va_start(ap, format);
 	if (vsnprintf(f->text, sizeof(f->text), format, ap) < 0)

@@ -7,7 +7,8 @@ struct fault {
 	char text[512]; /* "FILE:LINE:COLUMN: what is wrong (what to do)"; empty = nothing wrong */
 };
 
-/* Writes the text, control bytes escaped, and returns r (a negative errno). The first fault wins: a second is dropped. */
+/* Writes the text, control bytes escaped, and returns r (a negative errno). The first fault wins: a second is dropped.
+ * Without a fault (NULL) there are no words, only r. */
 int fault_set(struct fault *f, int r, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -28,6 +28,8 @@ enum {
 	LIMIT_LEAVES = 1024, /* minted leaves kept, oldest out */
 	LIMIT_LOOKUPS = 256, /* DNS lookups at once */
 	LIMIT_LOOKUPS_SANDBOX = 16, /* of these, for one sandbox while others wait */
+	LIMIT_LOOKUPS_ALONE = 128, /* of these, for one sandbox while nobody waits: others find room at once */
+	LIMIT_LOOKUPS_SEAT = 256, /* asked and not answered, of one sandbox on one worker */
 	LIMIT_ADDRESSES = 8, /* candidates of one name */
 	LIMIT_POOL_IDLE = 64, /* idle upstream connections of one worker */
 	LIMIT_SANDBOX_ID = 63, /* characters of a sandbox's id */

@@ -2,6 +2,7 @@
 /* log.c – see log.h. One write(2) a line, so that lines of several threads do not mix. #syscalls: write */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,11 +13,17 @@ enum { LOG_LINE_MAX = 2048 };
 
 static const char *log_who = "sallyport";
 static enum log_level log_least = LOG_LEVEL_INFO;
+static bool log_bare;
 
 void log_open(const char *who, enum log_level least)
 {
 	log_who = who;
 	log_least = least;
+}
+
+void log_plain(void)
+{
+	log_bare = true;
 }
 
 /* A peer's bytes may reach a message: nothing that a terminal or a log reader acts on gets through. */
@@ -29,7 +36,7 @@ static void log_escape(char *text)
 
 static void log_vline(enum log_level level, int error, const char *format, va_list ap)
 {
-	char text[LOG_LINE_MAX], line[LOG_LINE_MAX + 256];
+	char text[LOG_LINE_MAX], line[LOG_LINE_MAX + 256], priority[16] = "";
 	int n;
 
 	if (level > log_least)
@@ -37,11 +44,13 @@ static void log_vline(enum log_level level, int error, const char *format, va_li
 	if (vsnprintf(text, sizeof(text), format, ap) < 0)
 		return;
 	log_escape(text);
+	if (!log_bare)
+		(void)snprintf(priority, sizeof(priority), "<%d>", (int)level);
 	if (error)
-		n = snprintf(line, sizeof(line), "<%d>%s: %s: %s\n", (int)level, log_who, text,
+		n = snprintf(line, sizeof(line), "%s%s: %s: %s\n", priority, log_who, text,
 			strerror(error));
 	else
-		n = snprintf(line, sizeof(line), "<%d>%s: %s\n", (int)level, log_who, text);
+		n = snprintf(line, sizeof(line), "%s%s: %s\n", priority, log_who, text);
 	if (n < 0)
 		return;
 	if ((size_t)n >= sizeof(line))

@@ -180,8 +180,7 @@ static int conf_fault_known(struct conf_reader *r)
 		return 0;
 	if (r->store->doc.sealed)
 		at = SLICE("*…");
-	(void)snprintf(what, sizeof(what),
-		"a word that begins with * needs quotes; quote it: \"%.*s\"",
+	(void)snprintf(what, sizeof(what), "quote it: \"%.*s\" (without quotes, * begins an alias)",
 		(int)(at.n < 100 ? at.n : 100), (const char *)at.p);
 	(void)conf_fault_mark(r, p->context_mark, what);
 	return 1;

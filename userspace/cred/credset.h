@@ -43,6 +43,7 @@ struct credential {
 	bool refuse; /* misdirected: refuse */
 	struct cred_binding *bindings;
 	unsigned nbindings;
+	unsigned line, column;
 };
 
 /* ---- life ---- */
@@ -73,6 +74,10 @@ int credset_refresh(struct credset *now, struct credset **ret);
  * fault set. */
 int credset_check_against_policy(
 	const struct credset *s, const struct policy *p, struct fault *fault);
+
+/* What is not an error but worth a line: uses that are wider or weaker than usual, values that do not
+ * rotate. Each as FILE:LINE:COLUMN, without anything of a value. */
+void credset_check(const struct credset *s, void (*warn)(void *arg, const char *text), void *arg);
 
 /* ---- what is in it ---- */
 

@@ -256,6 +256,8 @@ static int cred_fill(struct cred_document *d, const struct conf_node *n, struct 
 	if (raw.env && !cred_name_good(raw.env, "_", false))
 		return conf_fault(d->doc, conf_get(n, "env"), fault,
 			"`env` is the name of a variable: letters, digits and `_`, no digit first");
+	c->line = n->line;
+	c->column = n->column;
 	c->name = raw.name;
 	c->env = raw.env;
 	c->plain_http = raw.plain_http;

@@ -6,6 +6,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +17,7 @@
 #include "base/cleanup.h"
 #include "cred/source.h"
 
-enum { SOURCE_STEP = 4096 };
+enum { SOURCE_STEP = 4096, SOURCE_NAME = 64 };
 
 static void source_mark_of(const struct stat *st, struct source_mark *ret)
 {
@@ -42,18 +45,49 @@ int source_mark(const char *path, struct source_mark *ret)
 	return 0;
 }
 
+static const char *source_user(uid_t uid, char ret[SOURCE_NAME])
+{
+	const struct passwd *pw = getpwuid(uid);
+
+	if (pw)
+		(void)snprintf(ret, SOURCE_NAME, "%s", pw->pw_name);
+	else
+		(void)snprintf(ret, SOURCE_NAME, "%u", uid);
+	return ret;
+}
+
+static const char *source_group(gid_t gid, char ret[SOURCE_NAME])
+{
+	const struct group *gr = getgrgid(gid);
+
+	if (gr)
+		(void)snprintf(ret, SOURCE_NAME, "%s", gr->gr_name);
+	else
+		(void)snprintf(ret, SOURCE_NAME, "%u", gid);
+	return ret;
+}
+
+static int source_stranger(const char *path, const struct stat *st,
+	const struct source_trust *trust, struct fault *fault)
+{
+	char owner[SOURCE_NAME], group[SOURCE_NAME], is[SOURCE_NAME], of[SOURCE_NAME];
+
+	(void)source_user(trust->owner, owner);
+	(void)source_group(trust->group, group);
+	return fault_set(fault, -EPERM,
+		"%s: belongs to %s:%s, but a file with credentials must belong to %s and to group "
+		"root or %s (chown %s:%s %s)",
+		path, source_user(st->st_uid, is), source_group(st->st_gid, of), owner, group,
+		owner, group, path);
+}
+
 static int source_judge(const char *path, const struct stat *st, const struct source_trust *trust,
 	struct fault *fault)
 {
 	if (!S_ISREG(st->st_mode))
 		return fault_set(fault, -EINVAL, "%s: not a regular file", path);
 	if (st->st_uid != trust->owner || (st->st_gid != 0 && st->st_gid != trust->group))
-		return fault_set(fault, -EPERM,
-			"%s: owner %u:%u, but a file with credentials must belong to %u and group "
-			"0 or %u "
-			"(chown %u:%u %s)",
-			path, st->st_uid, st->st_gid, trust->owner, trust->group, trust->owner,
-			trust->group, path);
+		return fault ? source_stranger(path, st, trust, fault) : -EPERM;
 	if (st->st_mode & 07777 & ~0640)
 		return fault_set(fault, -EPERM,
 			"%s: mode %04o, but others could read or change it (chmod 0640 %s)", path,

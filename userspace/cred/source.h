@@ -38,7 +38,8 @@ int source_mark(const char *path, struct source_mark *ret);
 
 /*
  * Appends the file's bytes to ret (at most its room; a byte more is -EFBIG). The fault names the
- * file and, where that helps, the chown or chmod to run. -EACCES (we may not read it), -ENOENT,
+ * file and, where that helps, the chown or chmod to run; owners are looked up by name for it, which
+ * a thread behind a filter may not do: NULL = no words. -EACCES (we may not read it), -ENOENT,
  * -EPERM (owner, group or mode), -EINVAL (not a regular file), -EAGAIN (it changed meanwhile), or
  * another -errno.
  */

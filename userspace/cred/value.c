@@ -153,7 +153,6 @@ int cred_value_look(const struct credential *c, const struct source_trust *trust
 	struct cred_value *now, struct cred_value **ret)
 {
 	struct source_mark mark = {0};
-	struct fault unused = {{0}};
 	struct cred_value *v;
 	bool first = !now->looked;
 	int r;
@@ -164,7 +163,7 @@ int cred_value_look(const struct credential *c, const struct source_trust *trust
 	if (r == 0 && !first && source_mark_same(&mark, &now->mark))
 		return 0;
 	if (r == 0)
-		r = cred_value_from_file(c, trust, &unused, &v);
+		r = cred_value_from_file(c, trust, NULL, &v);
 	if (r == -EAGAIN)
 		return 0;
 	now->looked = true;

@@ -49,12 +49,13 @@ enum {
 
 static void exchange_free(struct exchange *x, bool keep_origin)
 {
-	struct worker *w = x->c->seat->worker;
+	struct seat *seat = x->c->seat;
+	struct worker *w = seat->worker;
 
 	if (x->origin)
 		origin_put(TAKE_PTR(x->origin), keep_origin);
 	if (x->reserved)
-		journal_release(&w->journal);
+		journal_release(&w->journal, &seat->reserved);
 	credset_unref(x->credentials);
 	buf_done(&x->up.head);
 	buf_done(&x->down.head);
@@ -203,16 +204,14 @@ static void exchange_ready(void *user, enum category why, const char *detail)
 	struct exchange *x = user;
 	struct connection *c = x->c;
 
-	if (c->state == CONNECTION_DEAD) { /* ended earlier in this batch: exchange_abort() follows */
-		if (why != CATEGORY_NONE)
-			x->origin = NULL;
-		return;
-	}
+	if (why != CATEGORY_NONE)
+		x->origin = NULL;
+	if (c->state == CONNECTION_DEAD)
+		return; /* ended earlier in this batch: connection_reap() lets go of what there is */
 	if (why == CATEGORY_NONE) {
 		x->state = EXCHANGE_RELAY;
 		connection_deadline(c, TIME_UPLOAD);
 	} else {
-		x->origin = NULL;
 		exchange_fail(x, why, detail);
 	}
 	connection_step(c);
@@ -268,7 +267,8 @@ static bool exchange_swap(struct exchange *x, const struct swap_request *request
 	default:
 		break;
 	}
-	if (plan->nuses && !journal_reserve(&x->c->seat->worker->journal)) {
+	if (plan->nuses &&
+		!journal_reserve(&x->c->seat->worker->journal, &x->c->seat->reserved)) {
 		no.credential = plan->uses[0].credential;
 		no.why = no.reason = "its use cannot be recorded now";
 		exchange_refuse(x, &no);

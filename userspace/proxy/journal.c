@@ -52,17 +52,20 @@ static uint32_t journal_used(struct journal *j)
 	       atomic_load_explicit(&j->head, memory_order_acquire);
 }
 
-bool journal_reserve(struct journal *j)
+bool journal_reserve(struct journal *j, unsigned *held)
 {
-	if (journal_used(j) + j->reserved >= JOURNAL_SIZE)
+	if (*held >= JOURNAL_SHARE || j->reserved >= JOURNAL_KEPT ||
+		journal_used(j) + j->reserved >= JOURNAL_SIZE)
 		return false;
 	j->reserved++;
+	++*held;
 	return true;
 }
 
-void journal_release(struct journal *j)
+void journal_release(struct journal *j, unsigned *held)
 {
 	j->reserved--;
+	--*held;
 }
 
 static void journal_ring(struct journal *j)
@@ -71,15 +74,15 @@ static void journal_ring(struct journal *j)
 		loop_post(j->from, j->to, &j->bell);
 }
 
-void journal_write(struct journal *j, const struct audit_event *e, bool reserved)
+void journal_write(struct journal *j, const struct audit_event *e, unsigned *held)
 {
 	uint32_t tail = atomic_load_explicit(&j->tail, memory_order_relaxed);
 
-	if (!reserved && journal_used(j) + j->reserved >= JOURNAL_SIZE) {
+	if (!held && journal_used(j) + j->reserved >= JOURNAL_SIZE) {
 		atomic_fetch_add(&j->dropped, 1);
 	} else {
-		if (reserved)
-			j->reserved--;
+		if (held)
+			journal_release(j, held);
 		j->events[tail % JOURNAL_SIZE] = *e;
 		atomic_store_explicit(&j->tail, tail + 1, memory_order_release);
 	}

@@ -2,7 +2,8 @@
 /*
  * journal.h – one worker's audit events on their way to the control thread: a ring with one writer and one reader.
  * No lock, no allocation. A request that uses a credential reserves its place before the head is sent, so that no use
- * goes unrecorded; other events that find the ring full are counted as lost.
+ * goes unrecorded; other events that find the ring full are counted as lost. One sandbox may hold JOURNAL_SHARE of the
+ * places, and never the last ones, which are for what cannot wait: so that none can silence the others, or itself.
  */
 #ifndef SALLYPORT_PROXY_JOURNAL_H
 #define SALLYPORT_PROXY_JOURNAL_H
@@ -15,7 +16,11 @@
 
 struct audit_event;
 
-enum { JOURNAL_SIZE = 256 }; /* events; a power of two */
+enum {
+	JOURNAL_SIZE = 8192, /* events; a power of two; touched only as far as used */
+	JOURNAL_SHARE = 1024, /* places that one sandbox may keep, as many as it may have connections */
+	JOURNAL_KEPT = JOURNAL_SIZE / 2, /* places that may be kept altogether */
+};
 
 struct journal {
 	struct mail bell; /* rung when the reader may be asleep */
@@ -38,11 +43,11 @@ void journal_done(struct journal *j);
 /* Reads what is there: in the reader's thread, or when the writer has ended. */
 void journal_drain(struct journal *j);
 
-/* Keeps a place. False when there is none. */
-bool journal_reserve(struct journal *j);
+/* Keeps a place; *held counts those of one sandbox, the caller's. False when there is none, or its share is used. */
+bool journal_reserve(struct journal *j, unsigned *held);
 /* Gives a place back that was not used. */
-void journal_release(struct journal *j);
-/* Copies the event in. With `reserved` it cannot fail; otherwise a full ring loses and counts it. */
-void journal_write(struct journal *j, const struct audit_event *e, bool reserved);
+void journal_release(struct journal *j, unsigned *held);
+/* Copies the event in. With held, into the place that was kept: it cannot fail. Otherwise a full ring loses and counts it. */
+void journal_write(struct journal *j, const struct audit_event *e, unsigned *held);
 
 #endif

@@ -54,7 +54,8 @@ static void leg_arm(struct leg *l)
 {
 	struct io_uring_sqe *sqe;
 
-	if (l->receiving || l->eof || l->broken || l->closed || buf_used(&l->rx) > LIMIT_RX / 2)
+	if (l->receiving || l->eof || l->broken || l->closed ||
+		buf_used(&l->rx) > LIMIT_RX - LIMIT_RECV_CHUNK)
 		return;
 	sqe = loop_sqe(l->worker->loop, leg_ref(l, LEG_OP_RECV));
 	sqe->opcode = IORING_OP_RECV;
@@ -152,6 +153,7 @@ struct slice leg_readable(struct leg *l)
 	if (!l->tls)
 		return buf_slice(&l->rx);
 	leg_unseal(l);
+	leg_arm(l); /* unsealing made room, and the owner may want more before it consumes any */
 	return buf_slice(&l->plain);
 }
 

@@ -4,9 +4,10 @@
  * back only in its thread. While it travels only the side that holds it looks at it, but for `done`, which is the
  * worker's alone.
  *
- * The resolver has LIMIT_LOOKUPS places. While they last a sandbox may take as many as it asks for; once others wait, a
- * place that becomes free goes to the first in the queue whose sandbox holds fewer than its share of
- * LIMIT_LOOKUPS_SANDBOX, or else simply to the first.
+ * The resolver has LIMIT_LOOKUPS places. While they last a sandbox may take LIMIT_LOOKUPS_ALONE of them; once others
+ * wait, a place that becomes free goes to the first in the queue whose sandbox holds fewer than its share of
+ * LIMIT_LOOKUPS_SANDBOX, or else simply to the first. On its worker a sandbox may wait for LIMIT_LOOKUPS_SEAT answers:
+ * the slots are everybody's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,10 +26,10 @@ static void lookup_return(struct mail *m)
 	struct lookup *l = container_of(m, struct lookup, mail);
 	struct seat *seat = l->seat;
 
-	seat->lookups--;
 	if (l->done)
 		l->done(l->arg, l->err, l->addrs, l->n);
 	slab_give(&seat->worker->lookups, l);
+	seat->lookups--; /* only now: what `done` lets go may have been the last of the seat but for this */
 	worker_seat_check(seat);
 }
 
@@ -68,17 +69,40 @@ static struct lookup *lookup_dequeue(struct lookup_queue *q)
 
 static void lookup_resolved(void *arg, int err, const struct addr *addrs, unsigned n);
 
-/* False when the resolver has no place: the lookup is the caller's still. */
-static bool lookup_try(struct lookup *l)
+/* Back to the worker with the answer. */
+static void lookup_give(struct lookup *l, int err, const struct addr *addrs, unsigned n)
 {
-	int r = resolve_lookup(l->seat->worker->shared->resolver, l->name, lookup_resolved, l);
+	l->err = err;
+	l->n = n < LIMIT_ADDRESSES ? n : LIMIT_ADDRESSES;
+	if (l->n)
+		memcpy(l->addrs, addrs, l->n * sizeof(*addrs));
+	l->mail.deliver = lookup_return;
+	loop_post(l->seat->worker->shared->control, l->seat->worker->loop, &l->mail);
+}
 
+enum lookup_place { LOOKUP_NO_ROOM, LOOKUP_TAKEN, LOOKUP_ANSWERED };
+
+/* LOOKUP_NO_ROOM: the lookup is the caller's still. LOOKUP_ANSWERED: it took no place. */
+static enum lookup_place lookup_try(struct lookup *l)
+{
+	struct shared *shared = l->seat->worker->shared;
+	int r;
+
+	if (shared->ending) {
+		lookup_give(l, -ECANCELED, NULL, 0);
+		return LOOKUP_ANSWERED;
+	}
+	if (l->seat->sandbox->lookups >= LIMIT_LOOKUPS_ALONE)
+		return LOOKUP_NO_ROOM; /* comes back from the queue when one of its own is answered */
+	r = resolve_lookup(shared->resolver, l->name, lookup_resolved, l);
 	if (r == -EAGAIN)
-		return false;
+		return LOOKUP_NO_ROOM;
+	if (r < 0) {
+		lookup_give(l, r, NULL, 0);
+		return LOOKUP_ANSWERED;
+	}
 	l->seat->sandbox->lookups++;
-	if (r < 0)
-		lookup_resolved(l, r, NULL, 0);
-	return true;
+	return LOOKUP_TAKEN;
 }
 
 /* The resolver has an answer: back to the worker, and a place is free. */
@@ -86,24 +110,22 @@ static void lookup_resolved(void *arg, int err, const struct addr *addrs, unsign
 {
 	struct lookup *l = arg, *next;
 	struct lookup_queue *q = lookup_queue_of(l);
+	enum lookup_place place = LOOKUP_ANSWERED;
 
-	l->err = err;
-	l->n = n < LIMIT_ADDRESSES ? n : LIMIT_ADDRESSES;
-	if (l->n)
-		memcpy(l->addrs, addrs, l->n * sizeof(*addrs));
 	l->seat->sandbox->lookups--;
-	l->mail.deliver = lookup_return;
-	loop_post(l->seat->worker->shared->control, l->seat->worker->loop, &l->mail);
-	next = lookup_dequeue(q);
-	if (next && !lookup_try(next))
-		lookup_enqueue(q, next);
+	lookup_give(l, err, addrs, n);
+	while (place == LOOKUP_ANSWERED && (next = lookup_dequeue(q))) {
+		place = lookup_try(next);
+		if (place == LOOKUP_NO_ROOM)
+			lookup_enqueue(q, next);
+	}
 }
 
 static void lookup_ask(struct mail *m)
 {
 	struct lookup *l = container_of(m, struct lookup, mail);
 
-	if (!lookup_try(l))
+	if (lookup_try(l) == LOOKUP_NO_ROOM)
 		lookup_enqueue(lookup_queue_of(l), l);
 }
 
@@ -112,7 +134,7 @@ static void lookup_ask(struct mail *m)
 struct lookup *lookup_start(struct seat *seat, const char *name, lookup_done done, void *arg)
 {
 	struct worker *w = seat->worker;
-	struct lookup *l = slab_take(&w->lookups);
+	struct lookup *l = seat->lookups < LIMIT_LOOKUPS_SEAT ? slab_take(&w->lookups) : NULL;
 
 	if (!l)
 		return NULL;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "model/range.h"
 #include "policy/policy.h"
 #include "proxy/leg.h"
 #include "proxy/lookup.h"
@@ -167,6 +168,17 @@ static void origin_secure(struct origin *o)
 	origin_shake(o);
 }
 
+/*
+ * An address of this host is none of the sandbox's business, public or not: here, because only the kernel knows them all
+ * at each moment. No byte has been sent. What an entry of private: lifted is left alone.
+ */
+static bool origin_ours(const struct origin *o)
+{
+	const struct addr *to = &o->candidates[o->next - 1];
+
+	return range_dialler(to) == RANGE_PUBLIC && dial_own(o->fd, to);
+}
+
 void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags)
 {
 	struct worker *w = worker;
@@ -184,6 +196,10 @@ void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags)
 		(void)close(TAKE_FD(o->fd));
 		o->last_error = res;
 		origin_dial(o);
+		return;
+	}
+	if (origin_ours(o)) {
+		origin_fail(o, CATEGORY_PRIVATE_ADDRESS, "the name resolves to an address of this host");
 		return;
 	}
 	o->leg = leg_open(o->seat, o->fd, o, origin_progress);
@@ -297,18 +313,37 @@ static void origin_key(struct seat *seat, const struct origin_want *want, struct
 	memcpy(ret->host, want->host->text, want->host->n);
 }
 
+/* Bytes or an end may lie in the buffers of a pooled connection in whose turn nobody has looked yet. */
+static bool origin_usable(struct origin *o)
+{
+	return leg_readable(o->leg).n == 0 && !o->leg->ended && !o->leg->broken && !o->leg->eof;
+}
+
+/* A connection of the pool on which nothing has happened since it was put there, or NULL. */
+static struct origin *origin_pooled(struct worker *w, const struct pool_key *key)
+{
+	struct pool_item *item;
+
+	while ((item = pool_take(&w->pool, key))) {
+		struct origin *o = container_of(item, struct origin, item);
+
+		if (origin_usable(o))
+			return o;
+		origin_release(o);
+	}
+	return NULL;
+}
+
 struct origin *origin_get(struct seat *seat, const struct origin_want *want,
 	const struct origin_events *events, void *user)
 {
 	struct worker *w = seat->worker;
-	struct pool_item *item;
 	struct pool_key key;
 	struct origin *o;
 
 	origin_key(seat, want, &key);
-	item = want->fresh ? NULL : pool_take(&w->pool, &key);
-	if (item) {
-		o = container_of(item, struct origin, item);
+	o = want->fresh ? NULL : origin_pooled(w, &key);
+	if (o) {
 		o->events = events;
 		o->user = user;
 		o->reused = true;
@@ -338,8 +373,7 @@ void origin_put(struct origin *o, bool keep)
 	struct worker *w = o->seat->worker;
 	struct pool_item *out;
 
-	if (!keep || o->state != ORIGIN_READY || o->seat->leaving || o->leg->broken ||
-		o->leg->ended || leg_readable(o->leg).n) {
+	if (!keep || o->state != ORIGIN_READY || o->seat->leaving || !origin_usable(o)) {
 		origin_release(o);
 		return;
 	}

@@ -50,7 +50,7 @@ void record_connection(const struct connection *c)
 	e.bytes_up = c->leg->bytes_in;
 	e.bytes_down = c->leg->bytes_out;
 	e.duration_ms = loop_now(c->seat->worker->loop) - c->began;
-	journal_write(&c->seat->worker->journal, &e, false);
+	journal_write(&c->seat->worker->journal, &e, NULL);
 }
 
 void record_request_start(struct exchange *x)
@@ -66,7 +66,7 @@ void record_request(struct exchange *x)
 	x->event.bytes_up = x->c->leg->bytes_in - x->up_before;
 	x->event.bytes_down = x->c->leg->bytes_out - x->down_before;
 	x->event.duration_ms = loop_now(w->loop) - x->began;
-	journal_write(&w->journal, &x->event, x->reserved);
+	journal_write(&w->journal, &x->event, x->reserved ? &x->c->seat->reserved : NULL);
 	x->reserved = false;
 }
 
@@ -91,5 +91,5 @@ void record_limit(struct seat *seat, int fd, const char *what)
 		if (who.attributed)
 			record_client(&e.client, &who.client);
 	}
-	journal_write(&seat->worker->journal, &e, false);
+	journal_write(&seat->worker->journal, &e, NULL);
 }

@@ -300,6 +300,8 @@ static void sandbox_leave_return(struct mail *m)
 	struct sandbox_order *o = container_of(m, struct sandbox_order, mail);
 	struct sandbox *s = o->sandbox;
 
+	if (s->shared->ending)
+		return; /* not withdrawn: the daemon ends, and its successor finds it as it was */
 	if (--s->seated == 0)
 		s->gone(s);
 }
@@ -323,6 +325,7 @@ void sandbox_seat(struct sandbox *s)
 
 void sandbox_unseat(struct sandbox *s)
 {
+	s->leaving = true;
 	for (unsigned i = 0; i < s->shared->nworkers; i++)
 		sandbox_post(s, &s->leave[i], i, sandbox_leave_deliver);
 }
@@ -341,7 +344,7 @@ static void sandbox_refresh_return(struct mail *m)
 	struct sandbox_order *o = container_of(m, struct sandbox_order, mail);
 
 	o->out = false;
-	if (o->set != o->sandbox->credentials) /* it changed again meanwhile */
+	if (!o->sandbox->leaving && o->set != o->sandbox->credentials) /* it changed again meanwhile */
 		sandbox_refresh(o->sandbox, credset_ref(o->sandbox->credentials));
 }
 

@@ -37,8 +37,8 @@ enum {
 	WORKER_ENTRIES = 1024,
 	WORKER_LEGS = 16384,
 	WORKER_CONNECTIONS = 8192,
-	WORKER_LOOKUPS = 1024,
-	WORKER_QUERIES = 1024,
+	WORKER_LOOKUPS = 16384,
+	WORKER_QUERIES = 16384,
 	WORKER_REARM =
 		100, /* milliseconds until accepting is tried again when descriptors were out */
 };
@@ -241,6 +241,15 @@ static const loop_handler worker_handlers[LOOP_OP_MAX] = {
 	[WORKER_OP_NAMES] = names_received,
 };
 
+/* In the control thread. */
+static void worker_ended(struct mail *m)
+{
+	struct shared *shared = container_of(m, struct worker, end)->shared;
+
+	if (--shared->running == 0)
+		loop_stop(shared->control);
+}
+
 static void worker_after(void *owner)
 {
 	struct worker *w = owner;
@@ -250,8 +259,12 @@ static void worker_after(void *owner)
 		connection_reap(w);
 	} while (w->dirty || w->dead);
 	leg_reap(w);
-	if (w->ending && !w->seats.used)
+	if (w->ending && !w->seats.used) {
+		w->ending = false;
+		w->end.deliver = worker_ended;
+		loop_post(w->loop, w->shared->control, &w->end);
 		loop_stop(w->loop);
+	}
 }
 
 static int worker_slabs(struct worker *w)
@@ -329,6 +342,7 @@ static void worker_end_deliver(struct mail *m)
 void worker_end(struct worker *w)
 {
 	w->end.deliver = worker_end_deliver;
+	w->shared->running++;
 	loop_post(w->shared->control, w->loop, &w->end);
 }
 

@@ -45,6 +45,7 @@ struct seat {
 	unsigned origins;
 	unsigned queries;
 	unsigned legs; /* closed ones too, until their descriptor is */
+	unsigned reserved; /* places kept in the journal */
 	bool leaving;
 	uint64_t limit_told; /* when a limit was last recorded */
 	struct timer rearm; /* accepts that ended are armed again */
@@ -67,7 +68,7 @@ struct worker {
 	struct pool pool;
 	struct journal journal;
 	bool single_receives; /* the kernel cannot bound a multishot receive */
-	struct mail end;
+	struct mail end; /* there and back */
 	bool ending;
 	_Atomic int ready; /* 1 once the loop is enabled and hardened, or -errno */
 };
@@ -76,7 +77,10 @@ struct worker {
 int worker_new(struct shared *shared, unsigned index, struct worker **ret);
 /* The thread: pthread_create()'s function. Returns when the daemon ends. */
 void *worker_main(void *worker);
-/* From the control thread: ends all connections, then the thread. */
+/*
+ * From the control thread, whose loop must run on: ends all connections, then the thread. The last worker at its end
+ * stops the control thread's loop.
+ */
 void worker_end(struct worker *w);
 void worker_free(struct worker *w);
 

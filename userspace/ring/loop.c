@@ -393,6 +393,7 @@ int loop_run(struct loop *l)
 		if (l->after)
 			l->after(l->owner);
 	}
+	l->stop = false; /* it may be run again */
 	(void)io_uring_submit(&l->ring); /* what the last round queued, mail above all */
 	return 0;
 }

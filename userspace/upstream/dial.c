@@ -31,3 +31,15 @@ void dial_start(
 	sqe->addr = (uintptr_t)&d->sa;
 	sqe->off = d->n;
 }
+
+bool dial_own(int fd, const struct addr *to)
+{
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof(sa);
+	struct addr own;
+
+	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0 ||
+		addr_from_sockaddr((struct sockaddr *)&sa, n, &own) < 0)
+		return true; /* cannot be judged */
+	return addr_same_ip(&own, to);
+}

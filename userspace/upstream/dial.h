@@ -3,6 +3,8 @@
 #ifndef SALLYPORT_UPSTREAM_DIAL_H
 #define SALLYPORT_UPSTREAM_DIAL_H
 
+#include <stdbool.h>
+
 #include <sys/socket.h>
 
 #include "model/addr.h"
@@ -20,5 +22,8 @@ int dial_socket(const struct addr *to);
 /* Queues the connect; its completion comes as `ref` with 0 or -errno. */
 void dial_start(
 	struct dial *d, struct loop *loop, union ring_ref ref, int fd, const struct addr *to);
+
+/* Whether that connected socket's other end is on this host: the kernel then gave it the destination as its source. */
+bool dial_own(int fd, const struct addr *to);
 
 #endif

@@ -389,13 +389,18 @@ unsigned resolve_in_flight(const struct resolver *r)
 	return r->entries.used;
 }
 
+void resolve_cancel(struct resolver *r)
+{
+	r->closing = true;
+	ares_cancel(r->channel); /* every query ends here, by its callback */
+	resolve_pump(r);
+}
+
 void resolve_free(struct resolver *r)
 {
 	if (!r)
 		return;
-	r->closing = true;
-	ares_cancel(r->channel); /* every query ends here, by its callback */
-	resolve_pump(r);
+	resolve_cancel(r);
 	ares_destroy(r->channel);
 	ares_library_cleanup();
 	timer_stop(r->loop, &r->retry);

@@ -39,7 +39,9 @@ int resolve_lookup(struct resolver *r, const char *name, resolve_done done, void
 /* Lookups that still hold something. */
 unsigned resolve_in_flight(const struct resolver *r);
 
-/* Ends all lookups with -ECANCELED. Not from inside a resolve_done. NULL is allowed. */
+/* Ends all lookups with -ECANCELED, and no other is taken any more. Not from inside a resolve_done. */
+void resolve_cancel(struct resolver *r);
+/* The same, and frees. NULL is allowed. */
 void resolve_free(struct resolver *r);
 
 #endif
