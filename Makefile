@@ -36,12 +36,12 @@ CAPTURE  := flows listener refusals
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
 PROXY    := connection decide exchange journal leg lookup names origin record refuse registry relay report rewrite_head sandbox worker
-FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy
+FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
 HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns nft nft_batch nft_rule privileges \
             programs routes sandboxes serve state steer_program view
 BPF      := policy flows steer
-CTL      := main check client show
+CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
             unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
@@ -53,13 +53,14 @@ UNIT_tls      := sniff mint leaves engine server client trust
 UNIT_http     := fields authority target h1_head h1_body h1_write
 UNIT_dns      := wire answers
 UNIT_policy   := alabel hosts policy
-UNIT_cred     := credset placeholder source
+UNIT_cred     := credset examples placeholder source
 UNIT_rewrite  := base64 swap
 UNIT_conf     := yaml nearest table daemon_conf
 UNIT_audit    := event audit
 UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
+UNIT_ctl      := show
 UNIT_proxy    := decide journal refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
@@ -78,6 +79,7 @@ LINK_harden   := harden base
 LINK_capture  := capture ring model base
 LINK_upstream := upstream ring tls model base
 LINK_control  := control audit http ring model base
+LINK_ctl      := ctl base
 LINK_proxy    := proxy control capture upstream audit harden rewrite cred policy conf dns http tls ring model base
 
 # ---- how it is built ----------------------------------------------------------------------------------------------
@@ -122,6 +124,7 @@ objects_capture  := $(CAPTURE)
 objects_upstream := $(UPSTREAM)
 objects_control  := $(CONTROL)
 objects_proxy    := $(PROXY)
+objects_ctl      := $(CTL)
 
 define FOLDER_RULE
 $(B)/$(1).a: $(patsubst %,$(B)/userspace/$(1)/%.o,$(objects_$(1)))
@@ -139,7 +142,7 @@ $(B)/sallyportd: $(B)/userspace/main.o $(patsubst %,$(B)/%.a,proxy control captu
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) -lpthread
 
-$(B)/sallyportctl: $(patsubst %,$(B)/userspace/ctl/%.o,$(CTL)) $(patsubst %,$(B)/%.a,policy conf model base)
+$(B)/sallyportctl: $(B)/userspace/ctl/main.o $(patsubst %,$(B)/%.a,ctl cred policy conf model base)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lyaml -ljansson -lcrypto
 

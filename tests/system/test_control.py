@@ -2,6 +2,7 @@
 """The control socket, the command line over it, and who may speak to the helper."""
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -11,9 +12,11 @@ import subprocess
 import pytest
 
 import client
+import documents
 
 from documents import POLICY
 from sandbox import PYTHON, Sandbox
+from stack import ROOT
 from waiting import until
 
 
@@ -78,15 +81,149 @@ def test_curl_works_on_the_control_socket(stack):
     assert json.loads(done.stdout)["version"]
 
 
-def test_sallyportctl(sandbox, stack):
-    status = stack.ctl("status")
-    assert status.returncode == 0 and "version" in status.stdout.lower(), status.stderr
-    assert sandbox.id in stack.ctl("sandboxes").stdout
-    assert stack.ctl("nonsense").returncode != 0
+def test_sallyportctl_without_a_daemon(stack):
     gone = subprocess.run(
         [stack.tool("sallyportctl"), "--state", "/nonexistent", "status"], capture_output=True, text=True, check=False
     )
-    assert gone.returncode != 0 and "/nonexistent" in gone.stderr
+    assert gone.returncode == 1 and "/nonexistent" in gone.stderr and "sallyport up" in gone.stderr
+
+
+def test_ctl_status_is_for_a_person(stack):
+    done = stack.ctl("status")
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if line[0] != " " and " " in line)
+    assert lines["workers"] == "2"
+    assert re.fullmatch(r"(\d+ (d|h|min|s) ?){1,2}", lines["uptime"]), lines["uptime"]
+    starts = {re.match(r"\S+ +", line).end() for line in done.stdout.splitlines() if re.match(r"\S+ +\S", line)}
+    assert len(starts) == 1, "the values stand below each other"
+    assert not set('{}[]"') & set(done.stdout)
+    assert json.loads(stack.ctl("--json", "status").stdout)["workers"] == 2
+
+
+def test_ctl_sandboxes_are_a_table(sandbox, attach, stack):
+    other = attach(prefix="other")
+    done = stack.ctl("sandboxes")
+    head, *rows = done.stdout.splitlines()
+    assert done.returncode == 0 and head.split()[0] == "id" and not set('{}[]"') & set(done.stdout), done.stdout
+    rows = {row.split()[0]: row for row in rows}
+    assert "API_TOKEN (available)" in rows[sandbox.id]
+    assert rows[other.id].endswith("none")
+    for column in ("policy", "digest", "open", "denied", "credentials"):
+        place = head.index(column)
+        assert all(row[place - 1] == " " and row[place] != " " for row in rows.values()), done.stdout
+
+
+def test_ctl_one_sandbox(sandbox, stack):
+    done = stack.ctl("sandboxes", sandbox.id)
+    assert done.returncode == 0 and sandbox.id in done.stdout and "API_TOKEN (available)" in done.stdout
+    assert sandbox.placeholder("API_TOKEN") not in done.stdout and not set('{}[]"') & set(done.stdout)
+
+
+def test_ctl_says_why_a_credential_is_unavailable(world, another_stack, attach):
+    source = documents.write_secret(world, "fleeting.secret", "real-fleeting-0123456789")
+    document = documents.readable_by_daemon(world.write("fleeting.credentials.yaml", CREDENTIALS.format(source), 0o600))
+    stack = another_stack("fleeting", credentials=[("*", document)])
+    box = attach(on=stack)
+    os.unlink(source)
+    until(lambda: "T (unavailable: the source file does not exist)" in stack.ctl("sandboxes", box.id).stdout, "the cause")
+
+
+def test_ctl_unknown_sandbox(stack):
+    done = stack.ctl("sandboxes", "nobox")
+    assert done.returncode == 1 and "there is no sandbox nobox" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words,said",
+    [(["statsu"], "`statsu`; did you mean `status`?"), (["nonsense"], "unknown command `nonsense`"),
+     (["policy", "chek", "x"], "`chek`; did you mean `check`?"), (["credentials", "list"], "unknown credentials command `list`"),
+     (["--jsno", "status"], "`--jsno`; did you mean `--json`?"), (["credential", "list"], "`credential` is not available")],
+)
+def test_ctl_unknown_words(stack, words, said):
+    done = stack.ctl(*words)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "text,arguments,status,said",
+    [(POLICY, [], 0, ""), (POLICY, ["--host", "denied.test"], 3, ""), ("version: 2\n", [], 1, "`version` must be 1"),
+     (None, [], 1, "No such file"), (POLICY, ["--host", "a b"], 2, "not a host"),
+     ("version: 1\nrules:\n- {name: a, hosts: [10.0.0.5], action: allow}\n", [], 0, ":3:21: rule `a` allows 10.0.0.5 in vain"),
+     ("credentials: []\n", [], 1, "sallyportctl credentials check")],
+    ids=["good", "denied", "bad", "absent", "no host", "in vain", "credentials"],
+)
+def test_ctl_policy_check(world, stack, request, text, arguments, status, said):
+    path = os.path.join(world.run, f"check-{request.node.callspec.id.replace(' ', '-')}.yaml")
+    if text is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    done = stack.ctl("policy", "check", path, *arguments)
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr
+    if status == 0:
+        assert done.stdout == f"{path} is good\n"
+
+
+CREDENTIALS = """\
+credentials:
+  - name: T
+    source: {{file: {}}}
+    env: T
+    swap: [{{hosts: [api.test], in: [bearer]}}]
+"""
+
+
+def test_ctl_credentials_check(world, stack):
+    secret = "real-checked-0123456789"
+    source = documents.write_secret(world, "checked.secret", secret)
+    document = documents.readable_by_daemon(world.write("checked.credentials.yaml", CREDENTIALS.format(source), 0o600))
+    policy = world.write("checked.policy.yaml", POLICY)
+    narrow = world.write("narrow.policy.yaml", "version: 1\nname: narrow\n")
+
+    def check(*more):
+        done = stack.ctl("credentials", "check", document, *more)
+        assert secret not in done.stdout + done.stderr
+        return done
+
+    for more in ([], ["--policy", policy]):
+        good = check(*more)
+        assert (good.returncode, good.stdout, good.stderr) == (0, f"{document} is good\n", "")
+    shut = check("--policy", narrow)
+    assert shut.returncode == 1 and f"{document}:5:12: credential `T` is bound to api.test" in shut.stderr and not shut.stdout
+
+    os.chown(source, 1, 1)
+    theirs = check()
+    assert theirs.returncode == 1 and f"chown root:sallyport {source}" in theirs.stderr and "daemon:daemon" in theirs.stderr
+    os.unlink(source)
+    assert check().returncode == 1
+    wrong = stack.ctl("credentials", "check", policy)
+    assert wrong.returncode == 1 and "sallyportctl policy check" in wrong.stderr
+
+    plain = CREDENTIALS.format(documents.write_secret(world, "checked.secret", secret)) + "    plain_http: true\n"
+    documents.readable_by_daemon(world.write("checked.credentials.yaml", plain, 0o600))
+    warned = check()
+    assert warned.returncode == 0 and "warning: " in warned.stderr and "without TLS" in warned.stderr
+
+    anybody = subprocess.run([stack.tool("sallyportctl"), "credentials", "check", document], user=65534, group=65534,
+                             extra_groups=[], capture_output=True, text=True, check=False)
+    assert anybody.returncode == 1 and "sudo" in anybody.stderr
+
+
+def test_the_example_configuration_is_accepted(world, stack):
+    """With its files where the test can put them."""
+    examples = os.path.join(ROOT, "scripts", "examples")
+    texts = {}
+    for name in ("daemon.yaml", "credentials.yaml"):
+        with open(os.path.join(examples, name), encoding="utf-8") as file:
+            texts[name] = file.read().replace("/etc/sallyport/secrets/", f"{world.run}/example-")
+    for name in ("api-token", "git-token"):
+        documents.write_secret(world, f"example-{name}", "an-example-of-a-value")
+    document = documents.readable_by_daemon(world.write("example-credentials.yaml", texts["credentials.yaml"], 0o600))
+    config = world.write("example-daemon.yaml", texts["daemon.yaml"].replace("/etc/sallyport/credentials.yaml", document))
+    done = subprocess.run([stack.tool("sallyportd"), "--check-config", config], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    agent = stack.ctl("credentials", "check", document, "--policy", os.path.join(examples, "agent.yaml"))
+    assert (agent.returncode, agent.stderr) == (0, "")
 
 
 PEER = """

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c – see check.h. The same loader and the same decision as the daemon's; nothing is sent and
- * nobody is asked. */
+/*
+ * check.c – see check.h. The same loaders and the same decision as the daemon's; nothing is sent and
+ * nobody is asked. Whoever gives the wrong kind of document is told which command reads it: all are
+ * YAML and nobody remembers.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "conf/yaml.h"
+#include "cred/credset.h"
 #include "ctl/check.h"
 #include "policy/hosts.h"
 #include "policy/policy.h"
 
 enum { CHECK_STEP = 65536, CHECK_OUT = 1 << 20 };
+
+static const char check_user[] = "sallyport"; /* whose group may read credentials */
 
 static int check_read(const char *file, struct buf *ret)
 {
@@ -74,9 +83,7 @@ static int check_host(const char *text, struct host *ret, uint16_t *ret_port)
 
 static void check_warn(void *arg, const char *text)
 {
-	unsigned *count = arg;
-
-	++*count;
+	(void)arg;
 	(void)fprintf(stderr, "warning: %s\n", text);
 }
 
@@ -138,6 +145,14 @@ static void check_print(
 	buf_done(&out);
 }
 
+static void check_good(const struct check_request *q)
+{
+	if (q->json)
+		printf("{\"good\":true}\n");
+	else
+		printf("%s is good\n", strcmp(q->file, "-") == 0 ? "standard input" : q->file);
+}
+
 static int check_answer(const struct check_request *q, const struct policy *p)
 {
 	struct verdict v;
@@ -145,10 +160,7 @@ static int check_answer(const struct check_request *q, const struct policy *p)
 	uint16_t port;
 
 	if (!q->host) {
-		if (!q->json)
-			printf("%s: policy %s is good\n", q->file, policy_name(p));
-		else
-			printf("{\"good\":true}\n");
+		check_good(q);
 		return 0;
 	}
 	if (check_host(q->host, &h, &port) < 0) {
@@ -161,25 +173,139 @@ static int check_answer(const struct check_request *q, const struct policy *p)
 	return v.allow ? 0 : 3;
 }
 
-int check_policy(const struct check_request *q)
+/* ---- which document it is ---- */
+
+/* The first row whose key the document has at its top. */
+static const struct {
+	const char *key, *what, *command;
+} check_kinds[] = {
+	{"rules", "a policy", "sallyportctl policy check"},
+	{"default", "a policy", "sallyportctl policy check"},
+	{"state", "a configuration of the daemon", "sallyportd --check-config"},
+	{"user", "a configuration of the daemon", "sallyportd --check-config"},
+	{"resolvers", "a configuration of the daemon", "sallyportd --check-config"},
+	{"audit", "a configuration of the daemon", "sallyportd --check-config"},
+	{"credentials", "a credentials document", "sallyportctl credentials check"},
+};
+
+static void check_kind(struct slice text, const char *file, const char *command)
+{
+	struct fault unused = {{0}};
+	struct conf_doc *doc;
+	unsigned i = 0;
+
+	if (conf_parse_sealed(text, file, &unused, &doc) < 0)
+		return;
+	while (i < ARRAY_SIZE(check_kinds) && !conf_get(doc->root, check_kinds[i].key))
+		i++;
+	if (i < ARRAY_SIZE(check_kinds) && strcmp(check_kinds[i].command, command) != 0)
+		(void)fprintf(stderr, "this looks like %s: try `%s %s`\n", check_kinds[i].what,
+			check_kinds[i].command, file);
+	conf_free(doc);
+}
+
+/* ---- policy check ---- */
+
+static int check_load(const char *file, struct policy **ret)
 {
 	struct fault fault = {{0}};
-	struct policy *p = NULL;
-	unsigned warnings = 0;
 	struct buf text;
-	int r, status = 1;
+	int r;
 
 	buf_init(&text, LIMIT_DOCUMENT + 1);
-	r = check_read(q->file, &text);
-	if (r < 0)
-		(void)fprintf(stderr, "%s: %s\n", q->file, strerror(-r));
-	else if ((r = policy_load(buf_slice(&text), q->file, &fault, &p)) < 0)
+	r = check_read(file, &text);
+	if (r < 0) {
+		(void)fprintf(stderr, "%s: %s\n", file, strerror(-r));
+	} else if ((r = policy_load(buf_slice(&text), file, &fault, ret)) < 0) {
 		(void)fprintf(stderr, "%s\n", fault.text[0] ? fault.text : strerror(-r));
+		check_kind(buf_slice(&text), file, "sallyportctl policy check");
+	}
 	buf_done(&text);
-	if (r == 0) {
-		policy_check(p, check_warn, &warnings);
+	return r;
+}
+
+int check_policy(const struct check_request *q)
+{
+	struct policy *p = NULL;
+	int status = 1;
+
+	if (check_load(q->file, &p) == 0) {
+		policy_check(p, check_warn, NULL);
 		status = check_answer(q, p);
 	}
 	policy_unref(p);
 	return status;
+}
+
+/* ---- credentials check ---- */
+
+static int check_trust(struct source_trust *ret)
+{
+	const struct passwd *pw = getpwnam(check_user);
+
+	if (geteuid() != 0) {
+		(void)fprintf(stderr, "credentials are root's: use sudo\n");
+		return -EPERM;
+	}
+	if (!pw) {
+		(void)fprintf(stderr, "there is no user %s: run scripts/setup\n", check_user);
+		return -ENOENT;
+	}
+	*ret = (struct source_trust){.owner = 0, .group = pw->pw_gid};
+	return 0;
+}
+
+static int check_load_credentials(const char *file, struct credset **ret)
+{
+	struct fault fault = {{0}};
+	struct source_trust trust;
+	struct source_mark mark;
+	struct buf text;
+	int r = check_trust(&trust);
+
+	if (r < 0)
+		return r;
+	buf_init(&text, LIMIT_DOCUMENT);
+	r = strcmp(file, "-") == 0 ? source_read_fd(STDIN_FILENO, file, &fault, &text)
+				   : source_read(file, &trust, &fault, &text, &mark);
+	if (r == 0)
+		r = credset_load(buf_slice(&text), file, &trust, &fault, ret);
+	if (r < 0) {
+		(void)fprintf(stderr, "%s\n", fault.text[0] ? fault.text : strerror(-r));
+		if (buf_used(&text) == 0) /* it may be none of this kind, and need no chmod */
+			(void)check_read(file, &text);
+		check_kind(buf_slice(&text), file, "sallyportctl credentials check");
+	}
+	buf_done(&text);
+	return r;
+}
+
+static int check_opened(const struct credset *s, const char *policy)
+{
+	struct fault fault = {{0}};
+	struct policy *p = NULL;
+	int r = check_load(policy, &p);
+
+	if (r == 0) {
+		r = credset_check_against_policy(s, p, &fault);
+		if (r < 0)
+			(void)fprintf(stderr, "%s\n", fault.text);
+	}
+	policy_unref(p);
+	return r;
+}
+
+int check_credentials(const struct check_request *q)
+{
+	struct credset *s = NULL;
+	int r = check_load_credentials(q->file, &s);
+
+	if (r == 0) {
+		credset_check(s, check_warn, NULL);
+		r = q->policy ? check_opened(s, q->policy) : 0;
+	}
+	if (r == 0)
+		check_good(q);
+	credset_unref(s);
+	return r < 0 ? 1 : 0;
 }

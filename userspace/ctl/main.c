@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c – sallyportctl: asks the daemon over its control socket, and checks policies by itself. A
+ * main.c – sallyportctl: asks the daemon over its control socket, and checks documents by itself. A
  * command is a row of `commands`; one of the contract that is not built yet has a row too, and is
- * refused.
+ * refused. A word that no row has is told with the nearest one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "conf/nearest.h"
 #include "ctl/check.h"
 #include "ctl/client.h"
 #include "ctl/show.h"
@@ -17,13 +18,14 @@
 enum { CTL_WRONG = 2, CTL_ARGS = 8 };
 
 struct ctl {
-	const char *state, *host, *method;
+	const char *state, *host, *method, *policy;
 	bool json;
 	const char *args[CTL_ARGS]; /* what is no option, behind the command */
 	unsigned nargs;
 };
 
-static int ctl_ask(const struct ctl *c, const char *path)
+/* `sandbox`: the one that the path is about, or NULL. */
+static int ctl_ask(const struct ctl *c, const char *path, const char *sandbox)
 {
 	struct fault fault = {{0}};
 	struct buf answer;
@@ -32,14 +34,18 @@ static int ctl_ask(const struct ctl *c, const char *path)
 
 	buf_init(&answer, CLIENT_ANSWER);
 	r = client_get(c->state, path, &fault, &answer);
-	if (r >= 0 && r != 200) {
+	if (r == 404 && sandbox) {
+		r = fault_set(&fault, -1,
+			"there is no sandbox %s (`sallyportctl sandboxes` shows those there are)",
+			sandbox);
+	} else if (r >= 0 && r != 200) {
 		show_error(buf_slice(&answer), why, sizeof(why));
 		r = fault_set(&fault, -1, "sallyportd answers %d%s%s", r, why[0] ? ": " : "", why);
 	}
 	if (r >= 0 && c->json)
 		printf("%.*s\n", SLICE_ARG(buf_slice(&answer)));
 	else if (r >= 0)
-		r = show_answer(buf_slice(&answer), &fault);
+		r = show_answer(buf_slice(&answer), stdout, &fault);
 	buf_done(&answer);
 	if (r >= 0)
 		return 0;
@@ -49,7 +55,7 @@ static int ctl_ask(const struct ctl *c, const char *path)
 
 static int ctl_status(const struct ctl *c)
 {
-	return ctl_ask(c, "/v1/status");
+	return ctl_ask(c, "/v1/status", NULL);
 }
 
 static int ctl_sandboxes(const struct ctl *c)
@@ -59,19 +65,25 @@ static int ctl_sandboxes(const struct ctl *c)
 	char path[128];
 
 	if (c->nargs == 0)
-		return ctl_ask(c, "/v1/sandboxes");
+		return ctl_ask(c, "/v1/sandboxes", NULL);
 	if (strspn(c->args[0], plain) != strlen(c->args[0]) || strlen(c->args[0]) > 63) {
 		(void)fprintf(stderr, "sallyportctl: `%s` is no sandbox's id\n", c->args[0]);
 		return CTL_WRONG;
 	}
 	(void)snprintf(path, sizeof(path), "/v1/sandboxes/%s", c->args[0]);
-	return ctl_ask(c, path);
+	return ctl_ask(c, path, c->args[0]);
 }
 
 static int ctl_policy_check(const struct ctl *c)
 {
 	return check_policy(&(struct check_request){
 		.file = c->args[0], .host = c->host, .method = c->method, .json = c->json});
+}
+
+static int ctl_credentials_check(const struct ctl *c)
+{
+	return check_credentials(
+		&(struct check_request){.file = c->args[0], .policy = c->policy, .json = c->json});
 }
 
 static const struct {
@@ -88,6 +100,10 @@ static const struct {
 		"policy check FILE [--host HOST[:PORT] [--method METHOD]]\n"
 		"                               reads a policy; says what it decides, and which "
 		"rule does"},
+	{{"credentials", "check"}, 1, 1, ctl_credentials_check,
+		"credentials check FILE [--policy FILE]\n"
+		"                               reads a credentials document and its sources; as "
+		"root"},
 	{{"policy", "explain"}},
 	{{"credential"}},
 	{{"approvals"}},
@@ -104,15 +120,56 @@ static int ctl_usage(FILE *to)
 	return to == stdout ? 0 : CTL_WRONG;
 }
 
+static int ctl_unknown(const char *what, const char *word, const struct nearest *best)
+{
+	char hint[NEAREST_HINT];
+
+	(void)fprintf(stderr, "sallyportctl: unknown %s `%s`%s (--help lists what there is)\n",
+		what, word, nearest_hint(best, hint));
+	return CTL_WRONG;
+}
+
+/* No row has these words: the first is wrong, or it is right and the second is wrong or missing. */
+static int ctl_unknown_command(const struct ctl *c)
+{
+	struct nearest first, second;
+	bool group = false;
+	char what[64];
+
+	nearest_to(&first, slice_str(c->args[0]));
+	nearest_to(&second, slice_str(c->nargs > 1 ? c->args[1] : ""));
+	for (unsigned i = 0; i < ARRAY_SIZE(commands); i++) {
+		nearest_try(&first, commands[i].words[0]);
+		if (!commands[i].words[1] || strcmp(commands[i].words[0], c->args[0]) != 0)
+			continue;
+		nearest_try(&second, commands[i].words[1]);
+		group = true;
+	}
+	if (!group)
+		return ctl_unknown("command", c->args[0], &first);
+	if (c->nargs > 1) {
+		(void)snprintf(what, sizeof(what), "%s command", c->args[0]);
+		return ctl_unknown(what, c->args[1], &second);
+	}
+	(void)fprintf(stderr, "sallyportctl: `%s` needs a second word\n", c->args[0]);
+	return ctl_usage(stderr);
+}
+
 static int ctl_option(const char *name, const char *value, struct ctl *c)
 {
 	static const struct {
 		const char *name;
 		size_t offset;
 	} options[] = {{"--state", offsetof(struct ctl, state)},
-		{"--host", offsetof(struct ctl, host)}, {"--method", offsetof(struct ctl, method)}};
+		{"--host", offsetof(struct ctl, host)}, {"--method", offsetof(struct ctl, method)},
+		{"--policy", offsetof(struct ctl, policy)}};
+	struct nearest best;
 
+	nearest_to(&best, slice_str(name));
+	nearest_try(&best, "--json");
+	nearest_try(&best, "--help");
 	for (unsigned i = 0; i < ARRAY_SIZE(options); i++) {
+		nearest_try(&best, options[i].name);
 		if (strcmp(options[i].name, name) != 0)
 			continue;
 		if (!value) {
@@ -122,8 +179,8 @@ static int ctl_option(const char *name, const char *value, struct ctl *c)
 		*(const char **)((char *)c + options[i].offset) = value;
 		return 0;
 	}
-	(void)fprintf(stderr, "sallyportctl: unknown option %s\n", name);
-	return ctl_usage(stderr);
+	(void)ctl_unknown("option", name, &best);
+	return CTL_WRONG;
 }
 
 static int ctl_run(struct ctl *c)
@@ -146,7 +203,7 @@ static int ctl_run(struct ctl *c)
 			return ctl_usage(stderr);
 		return commands[i].run(c);
 	}
-	return ctl_usage(stderr);
+	return c->nargs ? ctl_unknown_command(c) : ctl_usage(stderr);
 }
 
 int main(int argc, char **argv)

@@ -3,11 +3,13 @@
 #ifndef SALLYPORT_CTL_SHOW_H
 #define SALLYPORT_CTL_SHOW_H
 
+#include <stdio.h>
+
 #include "base/fault.h"
 #include "base/slice.h"
 
-/* Prints the answer to standard output. 0, or -EBADMSG with the fault set when it is not JSON. */
-int show_answer(struct slice json, struct fault *fault);
+/* Prints the answer. 0, or -EBADMSG with the fault set when it is not JSON. */
+int show_answer(struct slice json, FILE *to, struct fault *fault);
 
 /* error.message and error.hint of a refusal, or "" each; at most n bytes. */
 void show_error(struct slice json, char *ret, unsigned n);
