@@ -192,12 +192,12 @@ def test_more_connections_than_the_policy_allows_are_reset_and_told(attach, stac
     kept = [client.plain(box) for _ in range(3)]
     for connection in kept:
         assert connection.get().status == 200
-    with client.plain(box) as fourth:
-        try:
+    try:  # the reset may be faster than what connect() does after the handshake
+        with client.plain(box) as fourth:
             fourth.send("GET / HTTP/1.1\r\nHost: api.test\r\n\r\n")
             assert fourth.ended()
-        except OSError:
-            pass
+    except OSError:
+        pass
     stack.wait_audit(mark, sandbox=box.id, category="limit")
     for connection in kept:
         assert connection.get().status == 200
