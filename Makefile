@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# make            builds the four programs under build/
+# make            builds the programs under build/
 # make try        sets the machine up, builds, shows the main job in namespaces (root)
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
 # make lint       formatting, layers, header hygiene, static analysis

@@ -32,7 +32,7 @@ struct decision {
 	struct slice path; /* target in origin-form, as written; borrowed from the head */
 };
 
-/* Judges one request. Order: form of the target, Host, session name, method, policy. */
+/* Judges one request. Order: form of the target, Host, session name, port, policy. */
 void decide_request(const struct decide_facts *facts, const struct msg *m, struct decision *ret);
 
 /* Judges a TLS connection by its name alone, before any request: allowed when some request could be. */
