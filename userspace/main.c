@@ -180,7 +180,8 @@ static int main_state(struct daemon *d)
 /* Made as root, owned by the daemon's user from then on; by descriptor, since that user may own the directory. */
 static int main_audit_owner(struct daemon *d, const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
+	_cleanup_close_ int fd =
+		open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
 
 	if (fd < 0 || fchown(fd, d->uid, d->gid) < 0)
 		return -errno;
@@ -273,7 +274,8 @@ static int main_workers(struct daemon *d)
 				      : 1;
 
 	d->shared.nworkers = n < LIMIT_WORKERS ? n : LIMIT_WORKERS;
-	(void)mallopt(M_ARENA_MAX, (int)d->shared.nworkers + 1); /* a heap for each thread; more is only more memory */
+	(void)mallopt(M_ARENA_MAX,
+		(int)d->shared.nworkers + 1); /* a heap for each thread; more is only more memory */
 	for (unsigned i = 0; i < d->shared.nworkers; i++) {
 		int r = worker_new(&d->shared, i, &d->shared.workers[i]);
 

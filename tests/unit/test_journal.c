@@ -221,7 +221,8 @@ static void writer_burst(struct timer *t)
 		timer_start(w->loop, t, 1);
 		return;
 	}
-	if (!journal_reserve(&w->reader->j, &w->reader->held)) { /* the last one must arrive: when there is room */
+	if (!journal_reserve(&w->reader->j,
+		    &w->reader->held)) { /* the last one must arrive: when there is room */
 		w->burst--;
 		timer_start(w->loop, t, 1);
 		return;

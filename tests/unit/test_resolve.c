@@ -321,7 +321,8 @@ static void test_rows(void **state)
 		{"nx.test", -ENOENT, 0, 0},
 		{"half.test", -ENODATA, 0, 0}, /* NXDOMAIN for A alone is not believed */
 		{"empty.test", -ENODATA, 0, 0},
-		{"servfail.test", -1 /* a fault; on a busy machine the tries may time out first */, 0, 0},
+		{"servfail.test", -1 /* a fault; on a busy machine the tries may time out first */,
+			0, 0},
 		{"refused.test", -EIO, 0, 0},
 		{"fail6.test", 0, 1, 0},
 		{"slow6.test", 0, 1, 0},

@@ -28,7 +28,8 @@ enum {
 	LIMIT_LEAVES = 1024, /* minted leaves kept, oldest out */
 	LIMIT_LOOKUPS = 256, /* DNS lookups at once */
 	LIMIT_LOOKUPS_SANDBOX = 16, /* of these, for one sandbox while others wait */
-	LIMIT_LOOKUPS_ALONE = 128, /* of these, for one sandbox while nobody waits: others find room at once */
+	LIMIT_LOOKUPS_ALONE =
+		128, /* of these, for one sandbox while nobody waits: others find room at once */
 	LIMIT_LOOKUPS_SEAT = 256, /* asked and not answered, of one sandbox on one worker */
 	LIMIT_ADDRESSES = 8, /* candidates of one name */
 	LIMIT_POOL_IDLE = 64, /* idle upstream connections of one worker */
@@ -36,14 +37,16 @@ enum {
 
 	/* times, milliseconds */
 	TIME_SNIFF = 10000, /* silence before the first bytes */
-	TIME_CLOSED = 50, /* the same where nothing can be allowed: time for a hello that is to be refused in words */
+	TIME_CLOSED =
+		50, /* the same where nothing can be allowed: time for a hello that is to be refused in words */
 	TIME_HANDSHAKE = 15000, /* a TLS handshake, either side */
 	TIME_REQUEST_HEAD = 10000, /* from the first byte of a head to its last */
 	TIME_RESPONSE_HEAD = 60000, /* from the request's last byte to the response head */
 	TIME_IDLE = 120000, /* keep-alive between requests */
-	TIME_RELAX = 2000,	    /* idle for so long, a connection gives its buffers back */
+	TIME_RELAX = 2000, /* idle for so long, a connection gives its buffers back */
 	TIME_UPLOAD = 60000, /* no byte of a request body moved, or of what we still have to send */
-	TIME_BODY = 900000, /* no byte of a response body moved: event streams are silent for long */
+	TIME_BODY =
+		900000, /* no byte of a response body moved: event streams are silent for long */
 	TIME_POOL_IDLE = 20000, /* an upstream connection unused */
 	TIME_CONNECT = 15000,
 	TIME_DNS = 5000, /* a lookup as a whole */

@@ -135,7 +135,8 @@ static bool connection_closed(const struct connection *c)
 
 	if (port == 80 || port == 443)
 		return false;
-	return !policy_opens_port(c->seat->sandbox->policy, port) || addr_same_ip(&c->who.asked, &shared);
+	return !policy_opens_port(c->seat->sandbox->policy, port) ||
+	       addr_same_ip(&c->who.asked, &shared);
 }
 
 static void connection_relax(struct connection *c)
@@ -151,7 +152,8 @@ static void connection_expired(struct timer *t)
 
 	switch (c->state) {
 	case CONNECTION_NEW:
-		connection_refuse(c, connection_closed(c) ? CATEGORY_HOST_DENIED : CATEGORY_PROTOCOL_DENIED,
+		connection_refuse(c,
+			connection_closed(c) ? CATEGORY_HOST_DENIED : CATEGORY_PROTOCOL_DENIED,
 			"silence");
 		return;
 	case CONNECTION_HEAD:

@@ -38,7 +38,7 @@ struct connection {
 	bool tls;
 	bool reset; /* end by RST */
 	bool lingering; /* DRAIN: all is sent */
-	bool relaxed;	 /* HEAD: idle, its buffers given back */
+	bool relaxed; /* HEAD: idle, its buffers given back */
 	bool head_begun; /* bytes of the next head have come: its deadline runs */
 	struct host host; /* of the TLS session, or of the last judged request; text empty before */
 	size_t scan; /* h1_request_parse()'s */

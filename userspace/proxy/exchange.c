@@ -267,8 +267,7 @@ static bool exchange_swap(struct exchange *x, const struct swap_request *request
 	default:
 		break;
 	}
-	if (plan->nuses &&
-		!journal_reserve(&x->c->seat->worker->journal, &x->c->seat->reserved)) {
+	if (plan->nuses && !journal_reserve(&x->c->seat->worker->journal, &x->c->seat->reserved)) {
 		no.credential = plan->uses[0].credential;
 		no.why = no.reason = "its use cannot be recorded now";
 		exchange_refuse(x, &no);

@@ -18,7 +18,8 @@ struct audit_event;
 
 enum {
 	JOURNAL_SIZE = 8192, /* events; a power of two; touched only as far as used */
-	JOURNAL_SHARE = 1024, /* places that one sandbox may keep, as many as it may have connections */
+	JOURNAL_SHARE =
+		1024, /* places that one sandbox may keep, as many as it may have connections */
 	JOURNAL_KEPT = JOURNAL_SIZE / 2, /* places that may be kept altogether */
 };
 

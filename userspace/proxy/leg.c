@@ -362,7 +362,8 @@ static void leg_free(struct leg *l)
 	buf_done(&l->out);
 	slab_give(&l->worker->legs, l);
 	seat->legs--;
-	worker_seat_check(seat); /* behind the close: whoever hears that the seat is empty finds its peers told */
+	worker_seat_check(
+		seat); /* behind the close: whoever hears that the seat is empty finds its peers told */
 }
 
 void leg_progress(struct worker *w)

@@ -199,7 +199,8 @@ void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags)
 		return;
 	}
 	if (origin_ours(o)) {
-		origin_fail(o, CATEGORY_PRIVATE_ADDRESS, "the name resolves to an address of this host");
+		origin_fail(o, CATEGORY_PRIVATE_ADDRESS,
+			"the name resolves to an address of this host");
 		return;
 	}
 	o->leg = leg_open(o->seat, o->fd, o, origin_progress);

@@ -344,7 +344,8 @@ static void sandbox_refresh_return(struct mail *m)
 	struct sandbox_order *o = container_of(m, struct sandbox_order, mail);
 
 	o->out = false;
-	if (!o->sandbox->leaving && o->set != o->sandbox->credentials) /* it changed again meanwhile */
+	if (!o->sandbox->leaving &&
+		o->set != o->sandbox->credentials) /* it changed again meanwhile */
 		sandbox_refresh(o->sandbox, credset_ref(o->sandbox->credentials));
 }
 

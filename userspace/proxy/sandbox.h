@@ -69,7 +69,7 @@ struct sandbox {
 	unsigned ntrusts;
 
 	struct sandbox_order take[LIMIT_WORKERS], leave[LIMIT_WORKERS], refresh[LIMIT_WORKERS];
-	bool leaving;	 /* sandbox_unseat() was called: no order follows */
+	bool leaving; /* sandbox_unseat() was called: no order follows */
 	unsigned seated; /* workers that have it */
 	bool stale; /* not offered again since the helper came back */
 	void (*gone)(struct sandbox

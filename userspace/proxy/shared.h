@@ -26,7 +26,8 @@ struct shared {
 	struct tls_trust *trust; /* roots for upstreams without an entry of their own */
 	struct resolver *resolver; /* the control thread's */
 	struct lookup_queue lookups;
-	unsigned running; /* workers that have not said that they are at their end; the control thread's */
+	unsigned
+		running; /* workers that have not said that they are at their end; the control thread's */
 	bool ending; /* no lookup is started any more; the control thread's */
 	struct audit *audit; /* the control thread's */
 };
