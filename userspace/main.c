@@ -479,6 +479,7 @@ static int main_check(struct daemon *d)
 	int r = main_user(d);
 
 	r = r ? r : main_credentials(d);
+	r = r ? r : main_trust(d);
 	if (r == 0)
 		(void)printf("the configuration is good\nstate %s\n", d->conf->state);
 	return r;

@@ -79,7 +79,7 @@ class Nameserver:
                 data = _rdata(kind, value)
                 answers += struct.pack("!HHHIH", 0xC00C, kind, 1, 60, len(data)) + data
                 count += 1
-        code = 0 if records is not None else 3
+        code = zone.FAILS.get((name.lower(), kind), 0 if records is not None else 3)
         authority = b""
         if not count and not truncated:
             authority = b"\x04test\0" + struct.pack("!HHIH", zone.SOA, 1, 60, len(_SOA)) + _SOA

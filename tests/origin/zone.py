@@ -44,9 +44,17 @@ ZONE = {
     "mapped.test": {AAAA: ["::ffff:10.0.0.1"]},
     "loopback.test": {A: ["127.0.0.1"]},
     "long.test": {A: ["203.0.113.39"]},
+    "lame.test": {A: ["203.0.113.42"]},
+    "liar.test": {A: ["203.0.113.43"]},
+    "mute.test": {A: ["203.0.113.44"]},
+    "lame6.test": {AAAA: ["2001:db8::45"]},
     "silent.test": SILENT,
     "alias.test": {CNAME: ["api.test"], A: ["203.0.113.10"]},
 }
+
+# question: rcode. Servers that know a name by one family only and say for the other that they failed, that
+# it does not exist, or that they will not tell.
+FAILS = {("lame.test", AAAA): 2, ("liar.test", AAAA): 3, ("mute.test", AAAA): 5, ("lame6.test", A): 2}
 
 TRUNCATED = {"long.test"}  # answered over UDP with TC and nothing else: the question must come again over TCP
 

@@ -2,12 +2,16 @@
 """Every socket of the sandbox ends at the daemon, and notices nothing."""
 import errno
 import json
+import os
+import shutil
+import signal
 import socket
+import subprocess
 
 import pytest
 
 import client
-from sandbox import Refused
+from sandbox import PYTHON, Refused
 from waiting import until
 
 WAYS = {
@@ -33,59 +37,117 @@ def test_CAP_01_each_family_is_captured_alike(sandbox, stack, origin, way):
     assert address.removeprefix("::ffff:") in asked
 
 
-def test_CAP_01_a_refused_address_is_refused_in_mapped_form_too(sandbox, world, watch):
-    for address in ("::ffff:169.254.169.254", "::ffff:10.0.0.1"):
+def test_CAP_01_a_refused_address_is_refused_in_mapped_form_too(sandbox, stack, watch):
+    for port, address in enumerate(("::ffff:169.254.169.254", "::ffff:10.0.0.1"), 4301):
         with pytest.raises(Refused) as plain:
             sandbox.connect(address.removeprefix("::ffff:"), 80)
+        mark = stack.audit_mark()
         with pytest.raises(Refused) as mapped:
-            sandbox.connect(address, 80)
+            sandbox.connect(address, port)
         assert mapped.value.errno == plain.value.errno
+        asked = f"{address.removeprefix('::ffff:')}:{port}"
+        (event,) = stack.wait_audit(mark, kind="refusal", sandbox=sandbox.id, asked=asked)
+        assert event["count"] == 1, "logged once, as IPv4"
     watch.nothing()
 
 
-def test_CAP_04_loopback_inside_is_left_alone(sandbox, stack):
-    sandbox.python(
-        """
-import http.server, os, socket, threading
-class Hello(http.server.SimpleHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200); self.end_headers(); self.wfile.write(b"inside")
-    def log_message(self, *_): pass
-class Server6(http.server.ThreadingHTTPServer):
-    address_family = socket.AF_INET6
-for server in (http.server.ThreadingHTTPServer(("127.0.0.1", 3000), Hello), Server6(("::1", 3000), Hello)):
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+def test_CAP_01_a_denied_host_is_denied_in_mapped_form_too(sandbox, stack, watch):
+    told = []
+    for address, family in (WAYS["v4"], WAYS["v4-mapped"]):
+        mark = stack.audit_mark()
+        with client.https(sandbox, "denied.test", address=address, family=family) as connection:
+            reply = connection.get(host="denied.test")
+        (event,) = stack.wait_audit(mark, kind="connection", sandbox=sandbox.id)
+        told.append((reply.status, reply.error, event["asked"], event["decision"], event["rule"]))
+    assert told[0] == told[1] and told[0][0] == 403
+    watch.nothing()
+
+
+JAVA = """
+public class Get {
+    public static void main(String[] words) throws Exception {
+        System.out.write(new java.net.URL(words[0]).openStream().readAllBytes());
+        System.out.flush();
+    }
+}
 """
+
+
+def test_CAP_01_java_whose_sockets_are_all_of_IPv6(sandbox, stack, world, origin):
+    """openjdk of Debian; a name with an IPv4 address only, so that the socket has it in mapped form."""
+    if not all(map(shutil.which, ("java", "javac", "keytool"))):
+        pytest.skip("no JDK here (Debian: default-jdk-headless)")
+    source, store = world.write("Get.java", JAVA), os.path.join(world.run, "java.p12")
+    subprocess.run(["javac", "-d", world.run, source], check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        ["keytool", "-importcert", "-noprompt", "-storetype", "PKCS12", "-storepass", "changeit",
+         "-keystore", store, "-alias", "sandbox", "-file", sandbox.ca],
+        check=True, capture_output=True, timeout=120,
     )
+    os.chmod(store, 0o644)
     mark = stack.audit_mark()
-    for name in ("127.0.0.1", "[::1]", "localhost"):
-        done = sandbox.curl(f"http://{name}:3000/")
-        assert (done.returncode, done.stdout) == (0, "inside"), f"{name}: {done.stderr}"
-    unix = sandbox.python(
-        """
-import socket
-server = socket.socket(socket.AF_UNIX); server.bind("\\0inside"); server.listen()
-one = socket.socket(socket.AF_UNIX); one.connect("\\0inside"); other, _ = server.accept()
-one.send(b"by unix socket"); result = other.recv(100).decode()
-"""
+    done = sandbox.run(
+        ["java", "-Xshare:auto", f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStorePassword=changeit",
+         "-cp", world.run, "Get", "https://v4only.test/java"], timeout=120,
     )
-    assert unix == "by unix socket"
-    assert not stack.audit(mark, sandbox=sandbox.id), "loopback is nobody's business"
+    assert "hello from v4only.test" in done.stdout, done.stderr[-2000:]
+    assert origin.last("/java").connection.peer[0] == "198.51.100.1"
+    (event,) = stack.wait_audit(mark, kind="connection", sandbox=sandbox.id, host="v4only.test")
+    assert event["asked"] == "203.0.113.11:443" and event["client"]["pid"]
 
 
-def test_CAP_04_loopback_outside_is_not_reachable(sandbox, world):
-    with world.edge.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.bind(("127.0.0.1", 3001))
+def test_CAP_04_loopback_inside_is_left_alone(sandbox, stack):
+    with open(f"{sandbox.home}/inside", "w", encoding="ascii") as file:
+        file.write("inside")
+    server = sandbox.popen(  # listens on both families
+        [PYTHON, "-m", "http.server", "3000", "--bind", "::", "--directory", sandbox.home],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+    try:
+        until(lambda: sandbox.curl("http://127.0.0.1:3000/inside").returncode == 0, "the server inside")
+        mark = stack.audit_mark()
+        for name in ("127.0.0.1", "[::1]", "localhost", "127.8.9.10"):
+            done = sandbox.curl(f"http://{name}:3000/inside")
+            assert (done.returncode, done.stdout) == (0, "inside"), f"{name}: {done.stderr}"
+        others = sandbox.python(
+            f"""
+import socket
+result = []
+for name in ("\\0inside", {sandbox.home + "/socket"!r}):
+    server = socket.socket(socket.AF_UNIX); server.bind(name); server.listen()
+    one = socket.socket(socket.AF_UNIX); one.connect(name); other, _ = server.accept()
+    one.send(b"by unix socket"); result.append(other.recv(100).decode())
+for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+    server = socket.socket(family, socket.SOCK_DGRAM); server.bind((address, 8125)); server.settimeout(5)
+    one = socket.socket(family, socket.SOCK_DGRAM); one.sendto(b"by datagram", (address, 8125))
+    result.append(server.recv(100).decode())
+"""
+        )
+        assert others == ["by unix socket"] * 2 + ["by datagram"] * 2
+        with client.plain(sandbox) as control:  # its record comes after any that there were
+            assert control.get("/after-loopback").status == 200
+        stack.wait_audit(mark, sandbox=sandbox.id, kind="connection", asked="203.0.113.10:80")
+        seen = {e["asked"] for e in stack.audit(mark, sandbox=sandbox.id)}
+        assert seen == {"203.0.113.10:80"}, "loopback is nobody's business"
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.parametrize("address,family", [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
+def test_CAP_04_loopback_outside_is_not_reachable(sandbox, world, address, family):
+    with world.edge.socket(family, socket.SOCK_STREAM) as listener:
+        listener.bind((address, 3001))
         listener.listen()
         listener.settimeout(0.5)
 
         def from_the_edge():
-            return socket.create_connection(("127.0.0.1", 3001), 5)
+            return socket.create_connection((address, 3001), 5)
 
         world.edge.call(from_the_edge).close()
         listener.accept()[0].close()  # the control: it can be reached from where it is
         with pytest.raises(Refused) as refused:
-            sandbox.connect("127.0.0.1", 3001)
+            sandbox.connect(address, 3001)
         assert refused.value.errno == errno.ECONNREFUSED
         with pytest.raises(socket.timeout):
             listener.accept()
@@ -129,12 +191,41 @@ def test_CAP_10_connecting_to_the_listener_itself_ends_at_once(sandbox, stack, w
                         continue
                     assert connection.ended(2), f"{address}:{port} was served"
 
+    mark = stack.audit_mark()
     try_all(2)
+
+    def lines():
+        return [e["asked"] for e in stack.audit(mark, sandbox=sandbox.id, rule="built-in", category="protocol-denied")]
+
+    until(lambda: len(lines()) >= 2 * len(found), "a line for each")
+    assert len(set(lines())) == len(found) and len(lines()) == 2 * len(found), "one line for each"
     before = stack.descriptors()
     try_all(1000 // len(found))
     until(lambda: stack.descriptors() <= before + 2, "the daemon's descriptors to come back")
     watch.nothing()
     with client.https(sandbox) as connection:  # and everybody else is still served
+        assert connection.get().status == 200
+
+
+def test_CAP_10_without_its_entry_in_the_map_a_connection_keeps_its_destination(sandbox, stack, world):
+    """The entry tells who connected. Where to is the socket's own address, never the Host field's."""
+    pins = os.path.join(stack.state, "bpf", "flows", sandbox.id)
+    mark = stack.audit_mark()
+    os.kill(stack.daemon.pid, signal.SIGSTOP)  # the connection waits in the backlog while its entry goes
+    try:
+        connection = client.plain(sandbox, "203.0.113.99")
+        entries = [e["key"] for e in stack.maps(f"flows/{sandbox.id}")]
+        assert entries, "the control: there is an entry"
+        for key in entries:
+            subprocess.run(["bpftool", "map", "delete", "pinned", pins, "key", "hex", *(k[2:] for k in key)], check=True)
+    finally:
+        os.kill(stack.daemon.pid, signal.SIGCONT)
+    with connection:
+        reply = connection.get(host="evil.test")
+        assert (reply.status, reply.refusal) == (403, "host-denied")
+    (event,) = stack.wait_audit(mark, kind="connection", sandbox=sandbox.id, asked="203.0.113.99:80")
+    assert event["client"] == "unattributed", "rather nobody than somebody else"
+    with client.plain(sandbox) as connection:
         assert connection.get().status == 200
 
 
@@ -145,7 +236,7 @@ def test_CAP_15_the_peer_is_who_was_asked_for(sandbox, way):
         assert sock.getpeername()[:2] == (address, 443)
 
 
-@pytest.mark.parametrize("server", ["203.0.113.99", "2001:db8::99"])
+@pytest.mark.parametrize("server", ["203.0.113.99", "8.8.8.8", "2001:db8::99", "::ffff:203.0.113.99"])
 def test_CAP_15_a_dns_reply_comes_from_the_server_that_was_asked(sandbox, server):
     source = sandbox.python(
         f"""

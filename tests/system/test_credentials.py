@@ -219,7 +219,26 @@ def vault(another_stack, world):
     return stack, secret
 
 
-def test_CRD_12_without_its_value_the_request_is_not_sent(vault, attach, world, origin):
+CAUSES = {
+    "gone": "does not exist", "empty": "empty", "open to all": "mode", "a folder": "not a regular file",
+    "a line break inside": "CR, LF or NUL",
+}
+TAKEN_AWAY = {
+    "gone": os.unlink,
+    "empty": lambda path: os.truncate(path, 0),
+    "open to all": lambda path: os.chmod(path, 0o644),
+    "a folder": lambda path: (os.unlink(path), os.mkdir(path)),
+    "a line break inside": lambda path: _overwrite(path, "0123456789abcdef\r\nX-Injected: 1\n"),
+}
+
+
+def _overwrite(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+@pytest.mark.parametrize("how", TAKEN_AWAY)
+def test_CRD_12_without_its_value_the_request_is_not_sent(how, vault, attach, world, origin):
     stack, secret = vault
     box = attach(on=stack, prefix="swap")
     field = f"Authorization: Bearer {box.placeholder('VAULT_TOKEN')}\r\n"
@@ -230,18 +249,21 @@ def test_CRD_12_without_its_value_the_request_is_not_sent(vault, attach, world, 
 
     assert once().status == 200
     assert origin.last("/vault").value("authorization") == f"Bearer {BANK_SECRET}"
-    os.rename(secret, secret + ".away")
+    TAKEN_AWAY[how](secret)
     until(lambda: once().status != 200, "the daemon to notice that the source is gone")
     count = len(origin.requests("/vault"))
     watch = world.watch()
     reply = once()
     assert (reply.status, reply.refusal) == (503, "credential-unavailable")
     assert "VAULT_TOKEN" in reply.error["message"]
+    assert CAUSES[how] in reply.error["message"], reply.error
     assert BANK_SECRET not in reply.body.decode()
     watch.nothing("a credential without a value")
     assert once(extra="").status == 200, "other requests pass"
     assert len(origin.requests("/vault")) == count + 1
-    os.rename(secret + ".away", secret)
+    if os.path.isdir(secret):
+        os.rmdir(secret)
+    documents.write_secret(world, "vault.secret", BANK_SECRET)
     until(lambda: once().status == 200, "the value to come back")
 
 
@@ -310,6 +332,18 @@ def test_a_bad_document_is_refused_at_load_with_the_place(world, stack, what):
     assert done.returncode != 0
     assert wanted in done.stderr and document in done.stderr, done.stderr
     assert "0123456789abcdef" not in done.stderr, "a value is never in a message"
+
+
+def test_a_missing_secret_file_is_refused_with_file_line_and_column(world, stack):
+    text, _ = BAD_DOCUMENTS["missing file"]
+    document = documents.readable_by_daemon(world.write("missing.credentials.yaml", text, 0o600))
+    config = world.write("missing.yaml", f"state: {world.run}/missing\ncredentials:\n  - {{sandboxes: ['*'], file: {document}}}\n")
+    done = _check_config(stack, config)
+    assert done.returncode != 0 and f"{document}:3:" in done.stderr and "/nonexistent/secret" in done.stderr, done.stderr
+    for line in ("credentials:\n  - {sandboxes: ['*'], file: /nonexistent/document}", "ca: /nonexistent/authority"):
+        config = world.write("missing.yaml", f"state: {world.run}/missing\n{line}\n")
+        done = _check_config(stack, config)
+        assert done.returncode != 0 and "/nonexistent/" in done.stderr, done.stderr
 
 
 def _check_config(stack, config):

@@ -52,6 +52,19 @@ def test_DNS_01_a_name_with_only_A_has_an_empty_AAAA(sandbox):
         assert told(sandbox, "v4only.test", kind)[0] == "NOERROR", kind
 
 
+@pytest.mark.parametrize("name,kind,value,other", [
+    ("lame.test", "A", "203.0.113.42", "AAAA"), ("liar.test", "A", "203.0.113.43", "AAAA"),
+    ("mute.test", "A", "203.0.113.44", "AAAA"), ("lame6.test", "AAAA", "2001:db8::45", "A"),
+])
+def test_DNS_01_an_upstream_that_fails_for_one_family_does_not_take_the_other_away(attach, name, kind, value, other):
+    box = attach(f"version: 1\nname: lame\ndefault: deny\nrules: [{{name: a, hosts: [{name}], action: allow}}]\n")
+    assert told(box, name, kind) == ("NOERROR", [value])
+    assert told(box, name, other) == ("NOERROR", [])
+    assert value in box.run(["getent", "ahosts", name], check=True).stdout
+    address = f"[{value}]" if ":" in value else value
+    assert "hello" in box.curl("--resolve", f"{name}:80:{address}", f"http://{name}/", check=True).stdout
+
+
 MUSL = """
 #include <netdb.h>
 #include <stdio.h>

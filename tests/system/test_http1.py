@@ -269,6 +269,11 @@ REFUSED_BODIES = {
     "CL and xchunked": "Content-Length: 6\r\nTransfer-Encoding: xchunked\r\n",
     "CL and chunked, identity": "Content-Length: 6\r\nTransfer-Encoding: chunked, identity\r\n",
     "CL and two TE": "Content-Length: 6\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+    **{f"TE {te}": f"Transfer-Encoding: {te}\r\n" for te in (
+        "chunked,", "chunked, gzip", "gzip, chunked", "xchunked", "chunked, identity", "chunked, chunked", "chunked;q=1",
+        '"chunked"', ",chunked", "")},
+    "CL 0 and chunked": "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n",
+    "chunked before CL": "Transfer-Encoding: chunked\r\nContent-Length: 6\r\n",
     "two TE": "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
     "TE identity": "Transfer-Encoding: identity\r\n",
     "TE vertical tab": "Transfer-Encoding: \x0bchunked\r\n",

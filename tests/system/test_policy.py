@@ -13,6 +13,8 @@ import topology
 from documents import POLICY
 from sandbox import PYTHON, Sandbox
 
+SHARED = "198.19.255.254"  # the address of names that no rule opens
+
 # ---- POL-01 ------------------------------------------------------------------------------------------
 
 
@@ -49,17 +51,50 @@ def test_POL_01_real_clients_show_the_403(sandbox):
     assert "403" in (out := sandbox.run(["node", "-e", script], check=True).stdout) and "never" in out
 
 
+@pytest.mark.parametrize("address", ["203.0.113.30", SHARED])
 @pytest.mark.parametrize("port", [5432, 443, 80, 22])
-def test_POL_01_a_raw_connection_is_reset_at_once(sandbox, world, port):
+def test_POL_01_a_raw_connection_is_reset_at_once(sandbox, world, address, port):
     watch = world.watch()
-    with sandbox.connect("203.0.113.30", port) as sock:
-        start = time.monotonic()
-        sock.sendall(bytes.fromhex("0000000804d2162f"))
-        with pytest.raises(ConnectionResetError):
-            while sock.recv(100):
-                pass
-            raise ConnectionResetError  # an orderly end with nothing sent is no worse
-        assert time.monotonic() - start < 0.5
+
+    def reset():
+        """Seconds until it is."""
+        with sandbox.connect(address, port) as sock:
+            start = time.monotonic()
+            with pytest.raises(ConnectionError):
+                sock.sendall(bytes.fromhex("0000000804d2162f"))
+                assert sock.recv(100) == b"", "something was said"
+                pytest.fail("an end in order, not a reset")
+            return time.monotonic() - start
+
+    assert min(reset() for _ in range(3)) < 0.1
+    watch.nothing()
+
+
+def test_POL_01_nc_ends_at_once(sandbox, stack, watch):
+    """busybox's; the name gets an address, and the port behind it a reset."""
+    mark = stack.audit_mark()
+    nc = sandbox.popen(["busybox", "nc", "denied.test", "5432"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert nc.stdout.read() == b"" and nc.wait(3) is not None  # with its input open it waits for nothing else
+    finally:
+        nc.kill()
+        nc.communicate()
+    (event,) = stack.wait_audit(mark, kind="connection", sandbox=sandbox.id, asked=f"{SHARED}:5432")
+    assert event["category"] == "host-denied" and event["duration_ms"] < 100
+    watch.nothing()
+
+
+def test_POL_01_pip_shows_the_403(sandbox, watch):
+    if subprocess.run([PYTHON, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
+        pytest.skip("no pip here (Debian: python3-pip)")
+    pip = [PYTHON, "-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--no-cache-dir",
+           "--retries", "0", "-d", sandbox.home]
+    # of an index pip tells the status with -vv only
+    for words in (["-vv", "--index-url", "https://denied.test/simple", "x"], ["https://denied.test/x-1-py3-none-any.whl"]):
+        done = sandbox.run([*pip, *words])
+        said = done.stdout + done.stderr
+        assert done.returncode != 0 and "403" in said, said
+        assert "sallyport: host-denied: denied.test" in said or words[0] != "-vv", said
     watch.nothing()
 
 
@@ -168,21 +203,66 @@ def test_POL_09_nor_who_is_denied(sandbox, world, host):
     watch.nothing(host)
 
 
-@pytest.mark.parametrize("host", ["localhost.", "169.254.169.254.", "127.0.0.1..", "api.test..", "..", ".", "127.0.0.1."])
-def test_POL_09_dotted_spellings_of_private_addresses_are_refused(sandbox, world, host):
+DOTTED = {
+    "localhost.": {"host-denied", "dns-failure"},  # no name server knows it
+    "loopback.test.": {"private-address"},
+    "metadata.test.": {"metadata-address"},
+    "169.254.169.254.": {"metadata-address"},
+    "127.0.0.1.": {"private-address"},
+    "10.0.0.1.": {"private-address"},
+    "127.0.0.1..": {"bad-request"},
+    "api.test..": {"bad-request"},
+    "..": {"bad-request"},
+    ".": {"bad-request"},
+}
+
+
+@pytest.mark.parametrize("host", DOTTED)
+def test_POL_09_dotted_spellings_of_private_addresses_are_refused(wide, sandbox, world, own_service, host):
+    """Where the policy would allow everything, so that it is the address that is refused; and elsewhere."""
+    for box in (wide, sandbox):
+        watch = world.watch()
+        with client.plain(box) as connection:
+            reply = connection.get(host=host)
+        if box is wide:
+            assert reply.refusal in DOTTED[host], reply
+        assert reply.refusal and reply.status in (400, 403, 502), reply
+        watch.nothing(host)
+    assert not own_service()
+
+
+@pytest.mark.parametrize("url", ["http://localhost./", "http://169.254.169.254./", "http://127.0.0.1./", "http://10.0.0.1./"])
+def test_POL_09_curl_with_dotted_private_spellings_gets_nowhere(wide, world, own_service, url):
     watch = world.watch()
-    with client.plain(sandbox) as connection:
-        reply = connection.get(host=host)
-    assert reply.status in (400, 403) and reply.refusal, reply
-    watch.nothing(host)
+    done = wide.curl("-w", "\n%{http_code}", url)
+    assert done.returncode in (6, 7) or done.stdout.rsplit("\n", 1)[1] in ("403", "502"), done.stdout + done.stderr
+    assert not own_service()
+    watch.nothing(url)
+
+
+@pytest.mark.parametrize("name", ["api.test.", "API.Test.", "API.TEST"])
+def test_POL_09_the_leaf_is_for_the_name_without_its_dot(sandbox, name):
+    """openssl's client sends the name as it is given."""
+    done = sandbox.run(
+        ["openssl", "s_client", "-connect", "203.0.113.10:443", "-servername", name, "-verify_return_error",
+         "-verify_hostname", "api.test"], input=b"",
+    )
+    assert done.returncode == 0 and "subject=CN = api.test\n" in done.stdout, done.stdout[:500] + done.stderr[-500:]
 
 
 # ---- POL-12 ------------------------------------------------------------------------------------------
 
-SPELLINGS = ["[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[fe80::1%25eth0]", "[fe80::1%eth0]", "0177.0.0.1", "0x7f.1",
-             "0x7f000001", "2130706433", "127.1", "127.0.1", "[::]", "0", "0.0.0.0", "127.0.0.1", "[::1]",
-             "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "169.254.43518", "0xa9fea9fe", "[::1", "::1",
-             "1.2.3.4.5", "256.1.1.1", "127.0.0.1\u3002"]
+# spelling: the canonical form that the refusal shows; None where there is none
+SPELLINGS = {
+    "[::ffff:127.0.0.1]": "127.0.0.1", "[::ffff:7f00:1]": "127.0.0.1", "127.0.0.1": "127.0.0.1", "[::1]": "::1",
+    "[::]": "::", "0.0.0.0": "0.0.0.0", "[::127.0.0.1]": "::127.0.0.1", "[64:ff9b::7f00:1]": "64:ff9b::7f00:1",
+    "[2002:7f00:1::]": "2002:7f00:1::", "[0:0::0:1]": "::1", "[::FFFF:7F00:1]": "127.0.0.1",
+    "0177.0.0.1": "127.0.0.1", "0x7f.1": "127.0.0.1", "0x7f000001": "127.0.0.1", "2130706433": "127.0.0.1",
+    "127.1": "127.0.0.1", "127.0.1": "127.0.0.1", "0": "0.0.0.0", "169.254.43518": "169.254.169.254",
+    "0xa9fea9fe": "169.254.169.254",
+    "[fe80::1%25eth0]": None, "[fe80::1%eth0]": None, "[::1": None, "::1": None, "1.2.3.4.5": None, "256.1.1.1": None,
+    "127.0.0.1\u3002": None,
+}
 
 # default allow: only the spelling and the class of the address can be what refuses
 OPEN = "version: 1\nname: open\ndefault: allow\ndefault_tls: terminate\n"
@@ -226,6 +306,20 @@ def test_POL_12_no_spelling_of_an_address_slips_through(wide, world, own_service
         connection.send(b"GET / HTTP/1.1\r\nHost: " + host.encode() + b"\r\n\r\n")
         reply = connection.reply()
     assert reply.status in (400, 403) and reply.refusal, reply
+    assert reply.error.get("host") == SPELLINGS[host], reply
+    assert SPELLINGS[host] is None or f" {SPELLINGS[host]}: " in reply.error["message"], reply
+    assert not own_service()
+    watch.nothing(host)
+
+
+@pytest.mark.parametrize("host", [h for h in SPELLINGS if h.isascii()])
+def test_POL_12_nor_in_an_absolute_target_or_a_CONNECT(wide, world, own_service, host):
+    watch = world.watch()
+    for head in (f"GET http://{host}/ HTTP/1.1", f"CONNECT {host}:80 HTTP/1.1"):
+        with client.plain(wide) as connection:
+            connection.send(f"{head}\r\nHost: {host}\r\n\r\n")
+            reply = connection.reply()
+        assert reply.status in (400, 403, 405) and reply.refusal, reply
     assert not own_service()
     watch.nothing(host)
 
@@ -266,6 +360,7 @@ def test_POL_13_a_hostile_Host_is_refused(wide, world, host):
         reply = connection.reply()
     assert reply.status in (400, 403) and reply.refusal, reply
     watch.nothing(host)
+    assert not watch.questions(), "not even asked about"
 
 
 @pytest.mark.parametrize("byte", [0, 9, 32, 37, 64, 92, 127, 255])
@@ -277,8 +372,9 @@ def test_POL_13_a_hostile_server_name_is_refused(wide, world, byte):
             answer = sock.recv(4096)
         except ConnectionError:
             answer = b""
-    assert answer[:1] in (b"", b"\x15"), "an alert or an end, no ServerHello"
+    assert answer[:1] == b"\x15" and answer[6:] == b"\x70", "unrecognized_name, no ServerHello"
     watch.nothing(byte)
+    assert not watch.questions(), "not even asked about"
 
 
 def test_POL_13_the_control_the_same_hello_unharmed(wide):
@@ -346,6 +442,16 @@ def test_a_good_policy_passes_and_a_shadowed_rule_is_named(check):
     contrary = shadowed[: shadowed.rindex("allow")] + "deny\n"
     path, done = check(contrary, "contrary-policy")
     assert done.returncode != 0 and "narrow" in done.stderr and path in done.stderr
+
+
+def test_a_policy_that_names_a_missing_authority_is_refused(stack, world):
+    text = POLICY + f"upstream:\n  - {{hosts: [api.test], ca: {world.run}/nowhere.pem}}\n"
+    box = Sandbox(stack, text)
+    try:
+        done = box.try_attach()
+        assert done.returncode != 0 and f"{world.run}/nowhere.pem" in done.stderr, done.stderr
+    finally:
+        box.close()
 
 
 def test_an_attach_with_a_bad_policy_fails_with_the_place_and_leaves_nothing(stack):

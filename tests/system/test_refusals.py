@@ -67,6 +67,8 @@ def test_the_control_the_same_requests_reach_the_canary_where_the_policy_opens_t
     opened = attach(OPENED)
     for address, url in (
         ("169.254.169.254", "http://169.254.169.254/opened"),
+        ("169.254.169.254", "http://[::ffff:169.254.169.254]/opened"),
+        ("10.0.0.1", "http://[::ffff:10.0.0.1]/opened"),
         ("10.0.0.1", "http://10.0.0.1/opened"),
         ("fd00:ec2::254", "http://[fd00:ec2::254]/opened"),
     ):

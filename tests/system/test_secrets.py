@@ -9,7 +9,8 @@ import pytest
 
 import client
 from documents import SECRETS
-from sandbox import Refused
+from sandbox import PYTHON, Refused
+from test_demonstrations import MAPPED
 from waiting import until
 
 PLANTED = "planted-5b1d0c9e"  # 16 characters; a process name takes 15 of them
@@ -78,6 +79,9 @@ def used(sandbox):
                      f"https://{host}/hunted", check=True)
         with client.https(sandbox, host) as connection:
             assert connection.get("/hunted", host=host, extra=field + "\r\n").status == 200
+    token = sandbox.placeholder("API_TOKEN")
+    sandbox.curl("-6", "-H", f"Authorization: Bearer {token}", "https://v6only.test/hunted", check=True)
+    sandbox.run([PYTHON, "-c", MAPPED, "api.test", "::ffff:203.0.113.10", token], check=True)
     token = sandbox.placeholder("GIT_TOKEN")
     sandbox.run(["git", "ls-remote", f"https://oauth2:{token}@git.test/r.git"], check=True)
     sandbox.python(

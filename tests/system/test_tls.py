@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS on both sides: what the sandbox's clients accept, and what is never accepted from an upstream."""
+import ipaddress
 import json
 import os
 import re
@@ -105,10 +106,12 @@ def test_TLS_13_an_address_in_the_url(sandbox, url):
     assert "hello from" in done.stdout
 
 
-def test_TLS_13_the_leaf_bears_the_address(sandbox):
-    with sandbox.tls(zone.IP_ORIGIN4, name=zone.IP_ORIGIN4) as sock:
-        leaf = _text(ssl.DER_cert_to_PEM_cert(sock.getpeercert(binary_form=True)))
-    assert f"IP Address:{zone.IP_ORIGIN4}" in leaf
+@pytest.mark.parametrize("address", [zone.IP_ORIGIN4, zone.IP_ORIGIN6])
+def test_TLS_13_the_leaf_bears_the_address(sandbox, address):
+    with sandbox.tls(address, name=address) as sock:  # verifies it too; an address is no SNI
+        found = dict(sock.getpeercert())["subjectAltName"]
+    assert [(kind, ipaddress.ip_address(value)) for kind, value in found] == [
+        ("IP Address", ipaddress.ip_address(address))]
 
 
 def test_TLS_13_an_address_as_server_name(sandbox):
@@ -176,6 +179,14 @@ BAD_HELLOS = {
 }
 
 
+DECODE_ERROR, UNRECOGNIZED_NAME = b"\x15\x03\x03\0\2\2\x32", b"\x15\x03\x03\0\2\2\x70"
+ALERTS = {  # the rest is no TLS handshake at all, and is reset
+    **dict.fromkeys([w for w in BAD_HELLOS if w.startswith("a name with")], UNRECOGNIZED_NAME),
+    **dict.fromkeys(["handshake of type 9", "empty record", "a length beyond the message",
+                     "an extension list too long", "an extension list too short", "noise in a record"], DECODE_ERROR),
+}
+
+
 @pytest.mark.parametrize("port", [443, 80])
 @pytest.mark.parametrize("what", BAD_HELLOS)
 def test_a_malformed_first_word_ends_the_connection_and_goes_nowhere(sandbox, world, what, port):
@@ -193,10 +204,16 @@ def test_a_malformed_first_word_ends_the_connection_and_goes_nowhere(sandbox, wo
                     answer += more
             except ConnectionError:
                 answer = b""
-        # nothing, an alert, or a refusal in words; never a ServerHello
-        assert answer[:1] in (b"", b"\x15") or answer.startswith(b"HTTP/1.1 4"), answer[:100]
+        assert answer == ALERTS.get(what, b""), answer[:100]
         watch.nothing(what)
         assert neighbour.get(host="other.test").status == 200, "other connections are unharmed"
+
+
+def test_half_a_hello_and_an_end_is_an_end(sandbox):
+    with client.Client(sandbox.connect("203.0.113.10", 443)) as connection:
+        connection.send(_good[:100])
+        connection.sock.shutdown(1)
+        assert connection.ended(3), "nothing more can come: nothing to wait for"
 
 
 @pytest.mark.parametrize("size", [1, 50, 200])

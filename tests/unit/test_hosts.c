@@ -130,6 +130,36 @@ static void test_canon_stable(void **state)
 		}
 }
 
+/* What is told of a number that was refused; every prefix of it is read within its bytes. */
+static void test_misread(void **state)
+{
+	static const char *const numbers[][2] = {{"0177.0.0.1", "127.0.0.1"}, {"0x7f.1", "127.0.0.1"},
+		{"0X7F.1", "127.0.0.1"}, {"2130706433", "127.0.0.1"}, {"127.1.", "127.0.0.1"},
+		{"0", "0.0.0.0"}, {"0xa9fea9fe", "169.254.169.254"}};
+	static const char *const others[] = {"", ".", "example.123", "256.1.1.1", "1.2.3.4.5", "1.2.3.4 x",
+		"127.1 ", " 127.1", "127.1\n", "a.0x", L63 "4"};
+	struct host h = {.text = "untouched"};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(others); i++) {
+		struct slice in = exact_copy(slice_str(others[i]));
+
+		assert_int_equal(host_misread(in, &h), -EINVAL);
+		assert_string_equal(h.text, "untouched");
+		exact_free(in);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(numbers); i++) {
+		for (size_t n = 0; n <= strlen(numbers[i][0]); n++) {
+			struct slice in = exact_copy(slice_of(numbers[i][0], n));
+
+			(void)host_misread(in, &h);
+			exact_free(in);
+		}
+		assert_int_equal(host_misread(slice_str(numbers[i][0]), &h), 0);
+		assert_string_equal(h.text, numbers[i][1]);
+	}
+}
+
 static struct host_pattern pattern(const char *text)
 {
 	char why[HOST_WHY] = "";
@@ -294,6 +324,7 @@ int main(void)
 		cmocka_unit_test(test_canon_bad),
 		cmocka_unit_test(test_canon_bytes),
 		cmocka_unit_test(test_canon_stable),
+		cmocka_unit_test(test_misread),
 		cmocka_unit_test(test_match),
 		cmocka_unit_test(test_pattern_bad),
 		cmocka_unit_test(test_covers),

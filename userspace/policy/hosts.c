@@ -6,6 +6,7 @@
  * 127.0.0.1 (inet_aton(3); the rule for the last label is the one of the WHATWG URL standard, "ends
  * in a number").
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,6 +92,29 @@ int host_canon(struct slice raw, struct host *ret)
 		return 0;
 	}
 	*ret = h;
+	return 0;
+}
+
+int host_misread(struct slice raw, struct host *ret)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET};
+	char text[HOST_LABEL + 1];
+	struct addr ip;
+
+	if (raw.n > 1 && raw.p[raw.n - 1] == '.')
+		raw.n--;
+	if (raw.n == 0 || raw.n > HOST_LABEL)
+		return -EINVAL;
+	for (size_t i = 0; i < raw.n; i++) {
+		text[i] = (char)slice_lower(raw.p[i]);
+		if (!host_byte((uint8_t)text[i]) && text[i] != '.')
+			return -EINVAL;
+	}
+	text[raw.n] = '\0';
+	if (!inet_aton(text, &sa.sin_addr) ||
+		addr_from_sockaddr((struct sockaddr *)&sa, sizeof(sa), &ip) < 0)
+		return -EINVAL;
+	host_of_addr(&ip, ret);
 	return 0;
 }
 

@@ -27,6 +27,12 @@ struct host {
  */
 int host_canon(struct slice raw, struct host *ret);
 
+/*
+ * The address that C libraries read in a number that host_canon() refuses (inet_aton(3)): only to be told in a refusal,
+ * never to be judged or dialled. 0, or -EINVAL: nobody reads an address there.
+ */
+int host_misread(struct slice raw, struct host *ret);
+
 /* The canonical form of an address: the host of a connection without a name. */
 void host_of_addr(const struct addr *a, struct host *ret);
 

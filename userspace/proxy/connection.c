@@ -277,8 +277,11 @@ static void connection_hello(struct connection *c)
 	struct hello hello;
 	int r = sniff_client_hello(leg_readable(c->leg), &hello);
 
-	if (r == 0)
+	if (r == 0) {
+		if (leg_over(c->leg) || c->leg->eof)
+			connection_to(c, CONNECTION_DEAD);
 		return;
+	}
 	if (r < 0) {
 		connection_alert(c, TLS_ALERT_DECODE_ERROR, CATEGORY_BAD_REQUEST, "built-in",
 			"malformed ClientHello");

@@ -57,6 +57,7 @@ static int decide_host(const struct msg *m, struct decision *d, uint16_t *ret_po
 		host_canon(authority.host, &d->host) < 0 ||
 		authority.bracketed != (d->host.is_ip && memchr(authority.host.p, ':',
 								 authority.host.n) != NULL)) {
+		d->host_known = host_misread(authority.host, &d->host) == 0;
 		decide_refuse(d, CATEGORY_BAD_REQUEST,
 			"Host is not a name or address in its plain form (letters, digits, '-', "
 			"'.'; four decimal parts; "

@@ -27,7 +27,7 @@ struct decision {
 	const char *why; /* on refusal: a sentence for the client, constant */
 	struct host
 		host; /* the judged host: policy, credentials, dial and upstream Host all use this one */
-	bool host_known;
+	bool host_known; /* on refusal too, where an address was meant: to be told */
 	uint16_t port;
 	struct slice path; /* target in origin-form, as written; borrowed from the head */
 };
