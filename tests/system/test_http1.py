@@ -184,6 +184,7 @@ def test_H1_04a_the_upstreams_100_is_passed_on_once_and_when_it_comes(sandbox, o
         assert connection.line() == b"\r\n"
         connection.send(b"hello")
         assert connection.line().startswith(b"HTTP/1.1 200"), "one 100 only"
+    assert origin.last("/expect").value("expect").lower() == "100-continue", "the upstream is asked"
 
 
 def test_H1_04a_curl_uploads_two_megabytes(sandbox, origin, world):
@@ -196,6 +197,7 @@ def test_H1_04a_curl_uploads_two_megabytes(sandbox, origin, world):
     )
     assert origin.last("/upload-2MB").body == pattern(size)
     assert float(done.stdout.split()[-1]) < 5
+    assert origin.last("/upload-2MB").value("expect") == "100-continue"
 
 
 def test_H1_04b_a_final_reply_at_once_needs_no_body(sandbox, origin):
@@ -210,6 +212,7 @@ def test_H1_04b_a_final_reply_at_once_needs_no_body(sandbox, origin):
         reply = connection.reply("PUT")
         assert (reply.status, reply.body) == (417, b"no\n")
         assert time.monotonic() - start < 1
+        assert origin.last("/expect").value("expect") == "100-continue"
         connection.sock.settimeout(5)
         try:  # closed, or drained: the next request is not read as that body
             connection.send(bytes(1_000_000) + b"GET /bytes/3 HTTP/1.1\r\nHost: api.test\r\n\r\n")
@@ -247,6 +250,20 @@ def test_H1_04_an_expectation_of_HTTP_1_0_means_nothing(sandbox, origin):
         connection.send(b"hello")
         line = connection.line()
         assert line.split()[1] == b"200", line
+    assert not origin.last("/expect").values("expect")
+
+
+def test_H1_04b_curl_shows_a_refusal_of_the_upload(sandbox, origin):
+    def no(exchange):
+        exchange.close = True
+        exchange.reply(401, b"who are you\n", [("Connection", "close")], "Unauthorized")
+
+    origin.on("/unwelcome", no)
+    with open(f"{sandbox.home}/unwelcome.bin", "wb") as file:
+        file.write(pattern(2 << 20))
+    done = sandbox.curl("-H", "Expect: 100-continue", "-T", f"{sandbox.home}/unwelcome.bin", "-w", "%{http_code} %{size_upload}",
+                        "https://api.test/unwelcome", check=True)
+    assert done.stdout == "who are you\n401 0", "not a byte of the body was asked for"
 
 
 def test_H1_13_a_reply_to_HEAD_keeps_its_length(sandbox):
@@ -382,6 +399,9 @@ def test_H1_18_a_chunked_request_and_the_next_one_in_one_segment(sandbox, origin
 
 CHUNKS = {
     "beyond 64 bits": "10000000000000000\r\nhello\r\n0\r\n\r\n",
+    "beyond 64 bits, 5 when it wraps": "10000000000000005\r\nhello\r\n0\r\n\r\n",
+    "beyond 64 bits, an end when it wraps": "10000000000000000\r\n\r\n",
+    "as many digits as nobody needs": "0" * 40 + "5\r\nhello\r\n0\r\n\r\n",
     "0x5": "0x5\r\nhello\r\n0\r\n\r\n",
     "space before": " 5\r\nhello\r\n0\r\n\r\n",
     "no CRLF after the data": "5\r\nhello0\r\n\r\n",

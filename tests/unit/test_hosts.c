@@ -133,11 +133,11 @@ static void test_canon_stable(void **state)
 /* What is told of a number that was refused; every prefix of it is read within its bytes. */
 static void test_misread(void **state)
 {
-	static const char *const numbers[][2] = {{"0177.0.0.1", "127.0.0.1"}, {"0x7f.1", "127.0.0.1"},
-		{"0X7F.1", "127.0.0.1"}, {"2130706433", "127.0.0.1"}, {"127.1.", "127.0.0.1"},
-		{"0", "0.0.0.0"}, {"0xa9fea9fe", "169.254.169.254"}};
-	static const char *const others[] = {"", ".", "example.123", "256.1.1.1", "1.2.3.4.5", "1.2.3.4 x",
-		"127.1 ", " 127.1", "127.1\n", "a.0x", L63 "4"};
+	static const char *const numbers[][2] = {{"0177.0.0.1", "127.0.0.1"},
+		{"0x7f.1", "127.0.0.1"}, {"0X7F.1", "127.0.0.1"}, {"2130706433", "127.0.0.1"},
+		{"127.1.", "127.0.0.1"}, {"0", "0.0.0.0"}, {"0xa9fea9fe", "169.254.169.254"}};
+	static const char *const others[] = {"", ".", "example.123", "256.1.1.1", "1.2.3.4.5",
+		"1.2.3.4 x", "127.1 ", " 127.1", "127.1\n", "a.0x", L63 "4"};
 	struct host h = {.text = "untouched"};
 
 	(void)state;
