@@ -14,18 +14,7 @@
 #include "manual.h"
 #include "policy/hosts.h"
 #include "policy/policy.h"
-
-static struct policy *load(const char *text)
-{
-	struct slice in = exact_copy(slice_str(text));
-	struct fault fault = {{0}};
-	struct policy *p = NULL;
-
-	if (policy_load(in, "f", &fault, &p) < 0)
-		fail_msg("%s", fault.text);
-	exact_free(in);
-	return p;
-}
+#include "policy_text.h"
 
 static struct host host(const char *text)
 {
@@ -171,139 +160,6 @@ static void test_one_of_fifty(void **state)
 				     : "\"9000-9100\"");
 	assert_int_equal(policy_load(slice_of(text, n), "f", &fault, &p), -EBADMSG);
 	assert_int_equal(strncmp(fault.text, "f:36:42: a port is", 18), 0);
-}
-
-/* ---- shadowed rules ---- */
-
-static void collect(void *arg, const char *text)
-{
-	strcat(strcat(arg, text), "\n");
-}
-
-static void test_shadowed(void **state)
-{
-	static const char deny_first[] =
-		"version: 1\nrules:\n- {name: none, hosts: ['*'], action: deny}\n"
-		"- {name: api, hosts: [api.test], action: allow}\n";
-	static const char wider_first[] =
-		"version: 1\nrules:\n- {name: all, hosts: ['*.test'], action: allow}\n"
-		"- {name: x, hosts: [x.test], action: deny}\n";
-	struct fault fault = {{0}};
-	char warnings[2048] = "";
-	struct policy *p = NULL;
-
-	(void)state;
-	assert_int_equal(policy_load(slice_str(deny_first), "f", &fault, &p), -EBADMSG);
-	assert_string_equal(fault.text,
-		"f:4:3: rule `api` never decides: rule `none` in line 3 matches all of it first "
-		"and says deny; put the narrower rule first");
-	fault.text[0] = '\0';
-	assert_int_equal(policy_load(slice_str(wider_first), "f", &fault, &p), -EBADMSG);
-	assert_int_equal(strncmp(fault.text, "f:4:3: rule `x` never decides", 29), 0);
-
-	p = load("version: 1\nrules:\n"
-		 "- {name: api, hosts: [api.test, '*.b.test'], action: allow}\n"
-		 "- {name: same, hosts: [x.b.test, api.test], ports: [443], methods: [GET], "
-		 "action: allow}\n"
-		 "- {name: port, hosts: [api.test], ports: [443, 8080], action: deny}\n"
-		 "- {name: get, hosts: [c.test], methods: [GET], action: allow}\n"
-		 "- {name: more, hosts: [c.test], methods: [GET, POST], action: deny}\n"
-		 "- {name: two, hosts: [d.test], ports: [81, 80], action: allow}\n"
-		 "- {name: span, hosts: [d.test], ports: [80-81], action: allow}\n"
-		 "- {name: any, hosts: [c.test], action: deny}\n"
-		 "- {name: rest, hosts: ['*'], action: deny}\n");
-	policy_check(p, collect, warnings);
-	assert_string_equal(warnings,
-		"f:4:3: rule `same` never decides: rule `api` in line 3 matches all of it first, "
-		"with the same action\n"
-		"f:9:3: rule `span` never decides: rule `two` in line 8 matches all of it first, "
-		"with the same action\n");
-	policy_unref(p);
-
-	p = load("version: 1\ndefault: allow\n");
-	warnings[0] = '\0';
-	policy_check(p, collect, warnings);
-	assert_int_equal(strncmp(warnings, "f:1:1: `default: allow` without `default_tls`", 45), 0);
-	policy_unref(p);
-	p = load("version: 1\ndefault: allow\ndefault_tls: terminate\n");
-	warnings[0] = '\0';
-	policy_check(p, collect, warnings);
-	assert_string_equal(warnings, "");
-	policy_unref(p);
-}
-
-/* ---- addresses that are allowed in vain ---- */
-
-#define NEVER(address, class)                                                                      \
-	" rule `r` allows " address " in vain: " class " addresses cannot be opened; remove it"
-#define REFUSED(address, class, entry)                                                             \
-	" rule `r` allows " address " in vain: " class " addresses stay refused; to open it, add " \
-						       "to `private:` - {cidr: " entry "}"
-
-static const struct {
-	const char *host, *ports, *entry, *warning; /* entry of private: or NULL; "" = no warning */
-} in_vain[] = {
-	{"10.0.0.5", "443", NULL, REFUSED("10.0.0.5", "private", "10.0.0.5")},
-	{"10.0.0.0/8", "443", NULL, REFUSED("10.0.0.0/8", "private", "10.0.0.0/8")},
-	{"100.64.0.0/16", "443", NULL,
-		REFUSED("100.64.0.0/16", "carrier-grade NAT", "100.64.0.0/16")},
-	{"'fd00::1'", "443", NULL, REFUSED("fd00::1", "private", "\"fd00::1\"")},
-	{"'64:ff9b::a00:1'", "443", NULL,
-		REFUSED("64:ff9b::a00:1", "private", "\"64:ff9b::a00:1\"")},
-	{"169.254.169.254", "80", NULL,
-		REFUSED("169.254.169.254", "metadata", "169.254.169.254, metadata: true")},
-	{"169.254.169.254", "80", "cidr: 169.254.0.0/16",
-		REFUSED("169.254.169.254", "metadata", "169.254.169.254, metadata: true")},
-	{"169.254.169.254", "80", "cidr: 169.254.169.254, metadata: true", ""},
-	{"127.0.0.1", "443", NULL, NEVER("127.0.0.1", "loopback")},
-	{"127.0.0.1", "443", "cidr: 0.0.0.0/0", NEVER("127.0.0.1", "loopback")},
-	{"127.0.0.0/8", "443", NULL, NEVER("127.0.0.0/8", "loopback")},
-	{"'::1'", "443", NULL, NEVER("::1", "loopback")},
-	{"224.0.0.1", "443", NULL, NEVER("224.0.0.1", "multicast")},
-	{"0.0.0.0", "443", NULL, NEVER("0.0.0.0", "reserved")},
-	{"'4000::/8'", "443", NULL, NEVER("4000::/8", "reserved")},
-	{"10.0.0.5", "443", "cidr: 10.0.0.0/8", ""},
-	{"10.0.0.0/8", "443", "cidr: 10.0.0.5", ""},
-	{"10.0.0.5", "443", "cidr: 10.0.0.6", REFUSED("10.0.0.5", "private", "10.0.0.5")},
-	{"10.0.0.5", "443", "cidr: 10.0.0.5, ports: ['400-500']", ""},
-	{"10.0.0.5", "443", "cidr: 10.0.0.5, ports: [80]",
-		REFUSED("10.0.0.5", "private", "10.0.0.5")},
-	{"10.0.0.5", "443", "cidr: 10.0.0.5, hosts: [a.test]",
-		REFUSED("10.0.0.5", "private", "10.0.0.5")},
-	{"10.0.0.5", "443", "cidr: 10.0.0.5, hosts: [10.0.0.0/24]", ""},
-	{"203.0.113.1", "443", NULL, ""},
-	{"0.0.0.0/0", "443", NULL, ""}, /* in part */
-	{"'::/0'", "443", NULL, ""},
-	{"'2001:db8::/32'", "443", NULL, ""},
-	{"192.0.0.0/24", "443", NULL, ""}, /* 192.0.0.9 is public */
-	{"192.0.0.0/29", "443", NULL, NEVER("192.0.0.0/29", "reserved")},
-	{"localhost.test", "443", NULL, ""},
-};
-
-static void test_in_vain(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < ARRAY_SIZE(in_vain); i++) {
-		char text[512], warnings[2048] = "";
-		struct policy *p;
-
-		(void)snprintf(text, sizeof(text),
-			"version: 1\nrules:\n- {name: d, hosts: [10.9.9.9], action: deny}\n"
-			"- {name: r, hosts: [a.test, %s], ports: [%s], action: allow}\n"
-			"private: [%s%s%s]\n",
-			in_vain[i].host, in_vain[i].ports, in_vain[i].entry ? "{" : "",
-			in_vain[i].entry ? in_vain[i].entry : "", in_vain[i].entry ? "}" : "");
-		p = load(text);
-		policy_check(p, collect, warnings);
-		policy_unref(p);
-		if (!in_vain[i].warning[0]) {
-			assert_string_equal(warnings, "");
-			continue;
-		}
-		assert_int_equal(strncmp(warnings, "f:4:29:", 7), 0);
-		warnings[strlen(warnings) - 1] = '\0';
-		assert_string_equal(warnings + 7, in_vain[i].warning);
-	}
 }
 
 /* ---- decisions ---- */
@@ -591,8 +447,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_one_of_fifty),
-		cmocka_unit_test(test_shadowed),
-		cmocka_unit_test(test_in_vain),
 		cmocka_unit_test(test_decide),
 		cmocka_unit_test(test_default_allow),
 		cmocka_unit_test(test_names),

@@ -48,7 +48,7 @@ struct leg {
 	uint64_t bytes_in, bytes_out; /* plain text, as the owner saw it */
 };
 
-enum { LEG_OP_RECV = LOOP_OP_USER, LEG_OP_SEND, LEG_OP_END };
+enum { LEG_OP_RECV = LOOP_OP_USER, LEG_OP_SEND };
 
 /* Takes the descriptor over and starts to receive. NULL when legs are out; the descriptor stays the caller's then. */
 struct leg *leg_open(struct seat *seat, int fd, void *owner, void (*progress)(struct leg *l));
