@@ -10,12 +10,20 @@
  * /proc/PID/stat in nanoseconds).
  *
  * Pinned under STATE/bpf, for `bpftool map dump pinned …`; every map has BTF:
- *   sandboxes   netns cookie → struct capture_sandbox
- *   verdicts    netns cookie → struct capture_verdicts (cookie 0: not attached namespaces)
- *   refusals    struct capture_refusal_key → struct capture_refusal, the latest destinations
- *   flows/ID    struct capture_flow_key → struct capture_client, one sandbox's live connections
+ *   about        0 → struct capture_about: which version of this file the rest follows
+ *   sandboxes    netns cookie → struct capture_sandbox
+ *   verdicts     netns cookie → struct capture_verdicts (cookie 0: not attached namespaces)
+ *   refusals     struct capture_refusal_key → struct capture_refusal, the latest destinations
+ *   flows/ID     struct capture_flow_key → struct capture_client, one sandbox's live connections
+ *   uses         struct capture_use_key → struct capture_use, written by the daemon
+ *   executables  struct capture_exe_key → struct capture_path, paths of programs that were seen
+ *   cgroups      cgroup id → struct capture_path
+ *   hosts        16-byte address → 1: the host's own addresses, which are refused
  *
  * Not pinned: events, a ring buffer of struct capture_refusal.
+ *
+ * Versions: a field or a reason that is appended where a reader of the old size still reads right
+ * keeps CAPTURE_ABI; everything else raises it. Readers compare `about` first.
  */
 #ifndef SALLYPORT_BPF_CAPTURE_H
 #define SALLYPORT_BPF_CAPTURE_H
@@ -28,7 +36,7 @@
 #endif
 
 enum {
-	CAPTURE_ABI = 1,
+	CAPTURE_ABI = 2,
 	CAPTURE_ID = 64, /* a sandbox's id and its NUL */
 	CAPTURE_COMM = 16, /* TASK_COMM_LEN */
 	CAPTURE_DIGEST_TEXT = 72, /* SHA-256 as lower-case hex, NUL, padding */
@@ -39,7 +47,24 @@ enum {
 	CAPTURE_EVENTS_PER_SECOND = 100, /* of one sandbox; the rest is counted as suppressed */
 	CAPTURE_OPENINGS = 64, /* of one sandbox */
 	CAPTURE_SLOTS = 16, /* listeners of one sandbox and family */
+	CAPTURE_LOCALS = 8, /* further addresses of one sandbox: those of its uplink */
+	CAPTURE_HOSTS = 1024, /* addresses of the host */
+	CAPTURE_PATH = 256, /* a path and its NUL; a longer one is left empty */
+	CAPTURE_UNIX_PATH = 108, /* sun_path */
+	CAPTURE_UNIX_PATHS = 16, /* prefixes that one sandbox's unix sockets may be under */
+	CAPTURE_USES = 8192, /* pairs of credential and host, all sandboxes */
+	CAPTURE_CREDENTIAL = 64, /* a credential's name, cut, and its NUL */
+	CAPTURE_HOST = 128, /* a host name, cut, and its NUL */
 };
+
+/* Entry 0 of `about`. */
+struct capture_about {
+	__u32 abi; /* CAPTURE_ABI */
+	__u32 sandboxes; /* CAPTURE_SANDBOXES */
+	__u32 events_per_second; /* CAPTURE_EVENTS_PER_SECOND */
+	__u32 pad; /* 0 */
+};
+static_assert(sizeof(struct capture_about) == 16, "ABI");
 
 /* The client's own view of its connection: src is its address, dst what it asked for. */
 struct capture_flow_key {
@@ -86,13 +111,22 @@ static_assert(sizeof(struct capture_client) == 56, "ABI");
 	X(UDP, udp, ECONNREFUSED)                                                                  \
 	X(DOT, dns_over_tls, ECONNREFUSED)                                                         \
 	X(NOT_ATTACHED, not_attached, ENETUNREACH)                                                 \
-	X(INACTIVE, inactive, ENETUNREACH)
+	X(INACTIVE, inactive, ENETUNREACH)                                                         \
+	X(HOST_ADDRESS, host_address, EACCES)                                                      \
+	X(FAMILY, family, EAFNOSUPPORT)                                                            \
+	X(PROTOCOL, protocol, EPROTONOSUPPORT)                                                     \
+	X(UNIX, unix_path, EACCES)                                                                 \
+	X(EGRESS, egress, EPERM)                                                                   \
+	X(RESOLVER, resolver, EACCES)
 
 /*
  * PASSED: to a public address. DNS: port 53. LOCAL: loopback and own addresses. OPENED: lifted by
  * the policy. METADATA … BENCHMARK: the address class (LOOPBACK: a loopback address inside another
  * form). UDP: neither DNS nor local. DOT: port 853. NOT_ATTACHED: a netns that is not ours.
- * INACTIVE: attached, the policy not active yet.
+ * INACTIVE: attached, the policy not active yet, or the self-test failed. HOST_ADDRESS: one of the
+ * host. FAMILY, PROTOCOL: socket() of a kind that no rule can allow. UNIX: a unix socket whose path
+ * is under no allowed prefix. EGRESS: a packet that would leave a sealed sandbox. RESOLVER: the
+ * container runtime's own resolver at 127.0.0.11, at another port than 53.
  */
 enum capture_reason {
 #define X(name, field, error) CAPTURE_##name,
@@ -105,16 +139,17 @@ struct capture_verdicts {
 #define X(name, field, error) __u64 field;
 	CAPTURE_REASONS(X)
 #undef X
-	__u64 suppressed; /* refusals without an event: over the budget, or the buffer was full */
+	__u64 suppressed; /* refusals without an event, since the sandbox was over its budget */
+	__u64 lost; /* … since the ring buffer was full */
 };
-static_assert(sizeof(struct capture_verdicts) == (CAPTURE_REASON_COUNT + 1) * 8,
+static_assert(sizeof(struct capture_verdicts) == (CAPTURE_REASON_COUNT + 2) * 8,
 	"one counter for each reason");
 
 struct capture_refusal_key {
 	__u64 netns;
 	__u8 dst[16];
 	__u16 dport;
-	__u8 proto; /* IPPROTO_TCP or IPPROTO_UDP */
+	__u8 proto; /* IPPROTO_TCP, IPPROTO_UDP; with FAMILY and PROTOCOL what socket() asked for */
 	__u8 pad[5]; /* 0 */
 };
 static_assert(sizeof(struct capture_refusal_key) == 32, "ABI");
@@ -140,10 +175,51 @@ struct capture_sandbox {
 	char policy[CAPTURE_DIGEST_TEXT]; /* digest of the policy; empty until there is one */
 	__u8 own4[16]; /* v4-mapped */
 	__u8 own6[16]; /* all zero = no IPv6 */
+	__u8 locals[CAPTURE_LOCALS][16]; /* addresses of the uplink; all zero behind the last */
 	__u32 mode; /* enum capture_mode */
 	__u32 active; /* 0: everything but loopback is refused */
+	__u32 resolver; /* 1: the container runtime has its resolver at 127.0.0.11 */
+	__u32 pad; /* 0 */
 };
-static_assert(sizeof(struct capture_sandbox) == 176, "ABI");
+static_assert(sizeof(struct capture_sandbox) == 184 + 16 * CAPTURE_LOCALS, "ABI");
+
+/* What the daemon has put into requests; the texts are cut to size and end in NUL. */
+struct capture_use_key {
+	__u64 netns;
+	char credential[CAPTURE_CREDENTIAL];
+	char host[CAPTURE_HOST];
+};
+static_assert(sizeof(struct capture_use_key) == 200, "ABI");
+
+struct capture_use {
+	__u64 count; /* swaps and injections */
+	__u64 ns; /* the latest */
+};
+static_assert(sizeof(struct capture_use) == 16, "ABI");
+
+struct capture_exe_key {
+	__u64 ino;
+	__u32 dev; /* as in struct capture_client */
+	__u32 pad; /* 0 */
+};
+static_assert(sizeof(struct capture_exe_key) == 16, "ABI");
+
+/* Of an executable: as the process sees it, in its own root. Of a cgroup: below the v2 root. */
+struct capture_path {
+	char text[CAPTURE_PATH];
+};
+static_assert(sizeof(struct capture_path) == 256, "ABI");
+
+/*
+ * Key of the `unix_paths` LPM map: a prefix of sun_path that is allowed. netns 0: for the namespaces
+ * that are not attached.
+ */
+struct capture_unix_key {
+	__u32 prefixlen; /* 64 + 8 bits for each byte */
+	__u8 netns[8]; /* the cookie's bytes */
+	char path[CAPTURE_UNIX_PATH];
+};
+static_assert(sizeof(struct capture_unix_key) == 120, "ABI");
 
 /* A range that the policy lifts from the refusal by address; the daemon's words to the helper. */
 struct capture_opening {
@@ -191,10 +267,12 @@ static_assert(sizeof(struct capture_range) == 2, "ABI");
 struct capture_steer {
 	__u8 own4[16];
 	__u8 own6[16];
+	__u8 locals[CAPTURE_LOCALS][16]; /* as in struct capture_sandbox */
 	__u32 nslots; /* listeners of each family, 1 … CAPTURE_SLOTS */
 	__u32 active; /* 0: what would be ours is dropped */
+	__u64 dropped; /* counted by the program: what it dropped */
 };
-static_assert(sizeof(struct capture_steer) == 40, "ABI");
+static_assert(sizeof(struct capture_steer) == 48 + 16 * CAPTURE_LOCALS, "ABI");
 
 enum {
 	CAPTURE_SLOT_UDP4 = 0,

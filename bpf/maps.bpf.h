@@ -79,4 +79,35 @@ struct {
 	__type(value, struct capture_opened);
 } openings SEC(".maps") __weak;
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct capture_about);
+} about SEC(".maps") __weak;
+
+/* Written by the daemon, for people to read. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CAPTURE_USES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct capture_use_key);
+	__type(value, struct capture_use);
+} uses SEC(".maps") __weak;
+
+/* Paths, noted when an executable or a cgroup is first seen. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct capture_exe_key);
+	__type(value, struct capture_path);
+} executables SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, CAPTURE_SANDBOXES * 2);
+	__type(key, __u64);
+	__type(value, struct capture_path);
+} cgroups SEC(".maps") __weak;
+
 #endif

@@ -31,9 +31,17 @@
 #include "bpf/match.bpf.h"
 
 /* of errno.h and socket.h, which do not mix with vmlinux.h */
-enum { EACCES = 13, ENETUNREACH = 101, ECONNREFUSED = 111 };
+enum {
+	EPERM = 1,
+	EACCES = 13,
+	EPROTONOSUPPORT = 93,
+	EAFNOSUPPORT = 97,
+	ENETUNREACH = 101,
+	ECONNREFUSED = 111
+};
 enum { POLICY_PASS = 1, POLICY_REFUSE = 0 };
-enum { POLICY_SUPPRESSED = CAPTURE_REASON_COUNT }; /* the counter behind those of the reasons */
+/* the counters behind those of the reasons */
+enum { POLICY_SUPPRESSED = CAPTURE_REASON_COUNT, POLICY_LOST, POLICY_COUNTERS };
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -51,6 +59,7 @@ const volatile __u8 policy_class_reason[RANGE_COUNT] = {
 	[RANGE_MULTICAST] = CAPTURE_MULTICAST,
 	[RANGE_RESERVED] = CAPTURE_RESERVED,
 	[RANGE_BENCHMARK] = CAPTURE_BENCHMARK,
+	[RANGE_HOST] = CAPTURE_HOST_ADDRESS,
 };
 
 const volatile __u8 policy_errno[CAPTURE_REASON_COUNT] = {
@@ -120,7 +129,7 @@ static __always_inline void policy_count(__u64 account, __u64 reason)
 	struct capture_verdicts *v = bpf_map_lookup_elem(&verdicts, &account);
 
 	asm volatile("" : "+r"(reason));
-	if (v && reason <= POLICY_SUPPRESSED)
+	if (v && reason < POLICY_COUNTERS)
 		__sync_fetch_and_add((__u64 *)v + reason, 1);
 }
 
@@ -168,7 +177,7 @@ static __always_inline void policy_record(
 	}
 	policy_client(&r.client);
 	if (bpf_ringbuf_output(&events, &r, sizeof(r), 0))
-		policy_count(account, POLICY_SUPPRESSED);
+		policy_count(account, POLICY_LOST);
 	if (known)
 		r.count += known->count;
 	bpf_map_update_elem(&refusals, &key, &r, BPF_ANY);

@@ -16,7 +16,8 @@
  *
  * Documentation ranges are PUBLIC: they route nowhere, and the tests live in them. 198.18.0.0/15 is
  * open on the sandbox's side, where the synthetic DNS pool and the shared address of denied names
- * are, and refused by the dialler.
+ * are, and refused by the dialler. HOST, an address of the host itself, has no row: the helper
+ * follows those live.
  */
 #ifndef SALLYPORT_BPF_RANGES_H
 #define SALLYPORT_BPF_RANGES_H
@@ -31,7 +32,8 @@
 	X(CGNAT)                                                                                   \
 	X(MULTICAST)                                                                               \
 	X(RESERVED)                                                                                \
-	X(BENCHMARK)
+	X(BENCHMARK)                                                                               \
+	X(HOST)
 
 enum range_class {
 #define X(name) RANGE_##name,

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bpf/capture.h"
 #include "netns-helper/daemon_link.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/programs.h"
@@ -132,6 +133,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.nslots = a->listeners.nslots,
 		.has_v6 = a->routes.v6,
 		.mode = PROTO_SEALED,
+		.lane = PROTO_LANE_BPF,
 	};
 	int fds[PROTO_OFFER_FDS];
 	struct stat st;
@@ -217,8 +219,9 @@ static void daemon_link_drop_dead(struct daemon_link *link)
 /* Takes the descriptor over, also when it fails. */
 static int daemon_link_greet(struct daemon_link *link, int fd, pid_t pid)
 {
-	const struct proto_head hello = {PROTO_HELLO, PROTO_VERSION};
-	int r;
+	const struct proto_hello hello = {
+		.head = {PROTO_HELLO, PROTO_VERSION}, .abi = CAPTURE_ABI, .bpf = 1};
+	int maps[PROGRAMS_SHARED], r;
 
 	link->peer.fd = fd;
 	r = loop_watch(link->loop, &link->peer, EPOLLIN);
@@ -229,7 +232,8 @@ static int daemon_link_greet(struct daemon_link *link, int fd, pid_t pid)
 	}
 	link->pidfd = pidfd_open(pid, 0); /* wanted only to end it: see daemon_link_done() */
 	sandboxes_link_up(link->sandboxes, pid);
-	r = daemon_link_send(link, &hello, sizeof(hello), &link->events_fd, 1);
+	programs_shared_fds(link->programs, maps);
+	r = daemon_link_send(link, &hello, sizeof(hello), maps, PROGRAMS_SHARED);
 	if (r < 0)
 		daemon_link_drop(link);
 	else
@@ -273,7 +277,7 @@ static void daemon_link_accept(struct loop_source *source, uint32_t events)
 }
 
 int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandboxes *sandboxes,
-	int listener, int events_fd, uid_t uid)
+	int listener, const struct programs *programs, uid_t uid)
 {
 	*link = (struct daemon_link){
 		.loop = loop,
@@ -281,7 +285,7 @@ int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandbox
 		.listener = {listener, daemon_link_accept},
 		.peer = {-1, daemon_link_ready},
 		.pidfd = -1,
-		.events_fd = events_fd,
+		.programs = programs,
 		.uid = uid,
 	};
 	return loop_watch(loop, &link->listener, EPOLLIN);

@@ -46,7 +46,8 @@
 #endif
 
 /* The maps that people read, under their own names. */
-static const char *const programs_pins[] = {"sandboxes", "verdicts", "refusals"};
+static const char *const programs_pins[] = {
+	"about", "sandboxes", "verdicts", "refusals", "uses", "executables", "cgroups"};
 #define PROGRAMS_FLOWS "flows"
 
 /* What is attached to a sandbox's cgroup. */
@@ -219,6 +220,20 @@ static int programs_load(struct programs *p, struct fault *f)
 	return 0;
 }
 
+static int programs_say_about(struct programs *p, struct fault *f)
+{
+	const struct capture_about about = {.abi = CAPTURE_ABI,
+		.sandboxes = CAPTURE_SANDBOXES,
+		.events_per_second = CAPTURE_EVENTS_PER_SECOND};
+	const uint32_t zero = 0;
+	int fd = bpf_map__fd(p->bpf->maps.about);
+	int r = bpf_map_update_elem(fd, &zero, &about, BPF_ANY);
+
+	if (r == 0)
+		r = bpf_map_freeze(fd);
+	return r < 0 ? fault_set(f, r, "cannot fill the map about: %s", strerror(-r)) : 0;
+}
+
 /* Account 0: namespaces that are not attached. */
 static int programs_open_account(
 	struct programs *p, uint64_t netns, bool *ret_verdicts, bool *ret_budgets)
@@ -254,6 +269,8 @@ int programs_open(const char *pins, struct fault *f, struct programs **ret)
 		r = programs_load(p, f);
 	if (r == 0)
 		r = programs_fill_ranges(p, f);
+	if (r == 0)
+		r = programs_say_about(p, f);
 	if (r == 0) {
 		r = programs_open_account(p, 0, &verdicts, &budgets);
 		if (r < 0)
@@ -269,9 +286,12 @@ int programs_open(const char *pins, struct fault *f, struct programs **ret)
 	return 0;
 }
 
-int programs_events_fd(const struct programs *p)
+void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED])
 {
-	return bpf_map__fd(p->bpf->maps.events);
+	ret[0] = bpf_map__fd(p->bpf->maps.events);
+	ret[1] = bpf_map__fd(p->bpf->maps.executables);
+	ret[2] = bpf_map__fd(p->bpf->maps.cgroups);
+	ret[3] = bpf_map__fd(p->bpf->maps.uses);
 }
 
 void programs_close(struct programs *p)

@@ -23,9 +23,9 @@ struct programs_sandbox;
  * replaced.
  */
 int programs_open(const char *pins, struct fault *f, struct programs **ret);
-/* The events of refusals (struct capture_refusal), a ring buffer; borrowed, to be handed to the
- * daemon. */
-int programs_events_fd(const struct programs *p);
+/* What HELLO carries, in this order: the maps events, executables, cgroups, uses; borrowed. */
+enum { PROGRAMS_SHARED = 4 };
+void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED]);
 /* Removes the pins and the programs. Every sandbox must be detached. Takes NULL. */
 void programs_close(struct programs *p);
 

@@ -7,7 +7,9 @@
  *
  *   helper.sock  CLI → helper    every request is answered with one proto_reply
  *   link.sock    helper → daemon PROTO_HELLO first, then an OFFER for each sandbox, also after a
- * reconnect; daemon → helper PROTO_ACTIVE for each OFFER, PROTO_GONE for each WITHDRAW
+ *                reconnect; a NOTE for each feature that is, or is no longer, degraded
+ *                daemon → helper PROTO_DIALLER first, then PROTO_ACTIVE for each OFFER, PROTO_GONE
+ *                for each WITHDRAW
  */
 #ifndef SALLYPORT_PROTO_H
 #define SALLYPORT_PROTO_H
@@ -16,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 1,
+	PROTO_VERSION = 2,
 	PROTO_ID = 64, /* a sandbox's id and NUL: [a-z0-9][a-z0-9_.-]{0,62} */
 	PROTO_TEXT = 512, /* an explanation for a person and NUL */
 	PROTO_NAME = 254, /* a DNS name and NUL */
@@ -24,6 +26,10 @@ enum {
 	PROTO_OPENINGS = 64, /* ranges that a policy lifts from the address refusal */
 	PROTO_SLOTS = 16, /* listeners a family */
 	PROTO_OFFER_FDS = 4 + 2 * PROTO_SLOTS,
+	PROTO_UNIX_PATH = 109, /* a prefix of a unix socket's path and NUL */
+	PROTO_UNIX_PATHS = 16, /* of one sandbox */
+	PROTO_RESOLVERS = 16, /* exceptions of the dialler */
+	PROTO_FEATURE = 64, /* what is degraded and NUL */
 	PROTO_REPLY_MS = 10000, /* the daemon's time for an OFFER; then the attach fails */
 };
 
@@ -36,15 +42,18 @@ enum proto_op {
 	PROTO_DETACH,
 	PROTO_LIST, /* answered with the first sandbox behind the id, in the order of ids */
 	PROTO_ENTER, /* answered with proto_entered, fds: netns, cgroup directory */
-	PROTO_HELLO = 16, /* a bare proto_head; fds: refusal ring buffer map */
-	PROTO_OFFER, /* fds: policy memfd, flow map, udp4, [udp6,] listeners4[nslots],
-			[listeners6[nslots]] */
+	PROTO_HELLO = 16, /* with bpf, fds: the maps events, executables, cgroups, uses */
+	PROTO_OFFER, /* fds: policy memfd, [flow map in the bpf lane,] udp4, [udp6,]
+			listeners4[nslots], [listeners6[nslots]] */
 	PROTO_WITHDRAW,
 	PROTO_ACTIVE,
 	PROTO_GONE,
+	PROTO_NOTE,
+	PROTO_DIALLER,
 };
 
-enum proto_mode { PROTO_SEALED = 1 };
+enum proto_mode { PROTO_SEALED = 1, PROTO_UPLINK };
+enum proto_lane { PROTO_LANE_AUTO = 0, PROTO_LANE_BPF, PROTO_LANE_NFT };
 
 struct proto_head {
 	uint32_t op; /* enum proto_op */
@@ -59,7 +68,13 @@ struct proto_attach {
 	uint8_t hold; /* the sandbox lives as long as this connection; its cgroup is killed at the
 			 end */
 	uint8_t own_cgroup; /* the cgroup directory is removed at the end */
+	uint8_t lane; /* enum proto_lane */
+	uint8_t bounding_said; /* bounding is what the sandbox's processes will have at most */
+	uint8_t pad[2];
+	uint64_t bounding; /* capability bounding set, 1 << CAP_… */
 	char search[PROTO_SEARCH][PROTO_NAME];
+	char unix_paths[PROTO_UNIX_PATHS]
+		       [PROTO_UNIX_PATH]; /* empty from the first unused on; none: the default */
 };
 
 /* DETACH, ENTER, LIST ("" = from the beginning), WITHDRAW, GONE. */
@@ -81,6 +96,12 @@ struct proto_entered {
 	char search[PROTO_SEARCH][PROTO_NAME];
 };
 
+struct proto_hello {
+	struct proto_head head;
+	uint32_t abi; /* CAPTURE_ABI of the maps */
+	uint32_t bpf; /* 1: the maps are there; 0: every sandbox is in the nft lane */
+};
+
 struct proto_offer {
 	struct proto_head head;
 	char id[PROTO_ID];
@@ -91,7 +112,8 @@ struct proto_offer {
 	uint8_t mode;
 	uint8_t own4[4];
 	uint8_t own6[16];
-	uint8_t pad[6];
+	uint8_t lane; /* PROTO_LANE_BPF or PROTO_LANE_NFT */
+	uint8_t pad[5];
 	char search[PROTO_SEARCH][PROTO_NAME]; /* empty from the first unused on */
 };
 
@@ -114,12 +136,41 @@ struct proto_active {
 	struct proto_opening openings[PROTO_OPENINGS];
 };
 
-static_assert(sizeof(struct proto_attach) == 8 + 64 + 4 + 8 * 254, "no padding");
+/* A feature that is degraded, of a sandbox or ("" = all) of the machine; reason "" = it is whole again. */
+struct proto_note {
+	struct proto_head head;
+	char id[PROTO_ID];
+	char feature[PROTO_FEATURE];
+	char reason[PROTO_TEXT];
+	char remedy[PROTO_TEXT];
+};
+
+/*
+ * What the daemon's own sockets may reach although its class is refused: its resolvers. Once a
+ * connection, before any ACTIVE; a later one may only change entries of port 53.
+ */
+struct proto_resolver {
+	uint8_t ip[16]; /* IPv4 as v4-mapped */
+	uint16_t port; /* host order; UDP and TCP */
+	uint8_t pad[6];
+};
+
+struct proto_dialler {
+	struct proto_head head;
+	uint32_t n;
+	uint32_t pad;
+	struct proto_resolver resolvers[PROTO_RESOLVERS];
+};
+
+static_assert(sizeof(struct proto_attach) == 8 + 64 + 8 + 8 + 8 * 254 + 16 * 109, "no padding");
 static_assert(sizeof(struct proto_name) == 72, "no padding");
 static_assert(sizeof(struct proto_reply) == 528, "no padding");
 static_assert(sizeof(struct proto_entered) == 528 + 8 * 254, "no padding");
 static_assert(sizeof(struct proto_offer) == 8 + 64 + 16 + 4 + 28 + 8 * 254, "no padding");
 static_assert(sizeof(struct proto_opening) == 22, "no padding");
+static_assert(sizeof(struct proto_hello) == 16, "no padding");
+static_assert(sizeof(struct proto_note) == 8 + 64 + 64 + 2 * 512, "no padding");
+static_assert(sizeof(struct proto_dialler) == 16 + 16 * 24, "no padding");
 static_assert(sizeof(struct proto_active) == 8 + 64 + 8 + 32 + 512 + 64 * 22, "no padding");
 
 #endif

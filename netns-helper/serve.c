@@ -161,10 +161,13 @@ static int peer_refused(struct peer *peer, uint32_t op, int error, const struct 
 	return peer_answer(peer, op, error, fault->text);
 }
 
-static bool serve_search_valid(const struct proto_attach *request)
+static bool serve_texts_valid(const struct proto_attach *request)
 {
 	for (size_t i = 0; i < PROTO_SEARCH; i++)
 		if (strnlen(request->search[i], PROTO_NAME) == PROTO_NAME)
+			return false;
+	for (size_t i = 0; i < PROTO_UNIX_PATHS; i++)
+		if (strnlen(request->unix_paths[i], PROTO_UNIX_PATH) == PROTO_UNIX_PATH)
 			return false;
 	return true;
 }
@@ -179,7 +182,8 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 	int r;
 
 	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 ||
-		request->strict > 1 || !serve_search_valid(request))
+		request->strict > 1 || request->lane > PROTO_LANE_BPF ||
+		request->bounding_said > 1 || !serve_texts_valid(request))
 		return -EPROTO;
 	r = sandboxes_attach(&peer->serve->sandboxes, &spec, asked, &fault, &peer->sandbox);
 	if (r < 0)
@@ -468,8 +472,8 @@ static int serve_signals(struct serve *serve)
 }
 
 /* The second half of the start: everything that the link and requests need is in place. */
-static int serve_listen(
-	struct serve *serve, const struct passwd *user, int events_fd, struct fault *fault)
+static int serve_listen(struct serve *serve, const struct passwd *user, struct programs *programs,
+	struct fault *fault)
 {
 	int link, helper, r;
 
@@ -477,7 +481,7 @@ static int serve_listen(
 	if (link < 0)
 		return link;
 	r = daemon_link_init(
-		&serve->link, &serve->loop, &serve->sandboxes, link, events_fd, user->pw_uid);
+		&serve->link, &serve->loop, &serve->sandboxes, link, programs, user->pw_uid);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch link.sock: %s", strerror(-r));
 	helper = state_listen(&serve->state, STATE_HELPER_SOCK, SERVE_SOCK_MODE, 0, fault);
@@ -513,7 +517,7 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	if (r < 0)
 		goto out;
 	sandboxes_init(&serve->sandboxes, programs, steer);
-	r = serve_listen(serve, user, programs_events_fd(programs), fault);
+	r = serve_listen(serve, user, programs, fault);
 	if (r < 0)
 		goto out;
 	log_info("serving in %s", serve->state.path);

@@ -54,9 +54,11 @@ void battery_check_budget(struct battery *b)
 	struct capture_refusal r = {.count = 0};
 	unsigned events = 0;
 	void *arg[] = {b, &events};
-	struct ring_buffer *ring =
-		ring_buffer__new(programs_events_fd(b->programs), count_event, arg, NULL);
+	struct ring_buffer *ring;
+	int maps[PROGRAMS_SHARED];
 
+	programs_shared_fds(b->programs, maps);
+	ring = ring_buffer__new(maps[0], count_event, arg, NULL);
 	if (!ring || addr_parse(SLICE("203.0.113.7"), &a.to) < 0)
 		world_die("ring buffer");
 	a.to.port = 4242;
@@ -85,7 +87,8 @@ void battery_check_readable(struct battery *b)
 		const char *words[6];
 	} dumps[] = {
 		{"sandboxes", {"sallyport-bpf.", "\"policy\": \"abababab", "\"active\": 1"}},
-		{"verdicts", {"\"metadata\":", "\"suppressed\":"}},
+		{"about", {"\"abi\": 2"}},
+		{"verdicts", {"\"metadata\":", "\"suppressed\":", "\"lost\":"}},
 		{"refusals", {"\"comm\": \"bpf-client\"", "\"tgid\":", "\"dport\": 443",
 				     "\"error\": 13"}},
 		{"flows/sallyport-bpf:", {"\"comm\": \"bpf-client\"", "\"dport\": 443"}},

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/fdpass.h"
 #include "base/log.h"
+#include "bpf/capture.h"
 #include "control/link.h"
 #include "ring/loop.h"
 
@@ -33,6 +34,7 @@ struct link {
 
 union link_message {
 	struct proto_head head;
+	struct proto_hello hello;
 	struct proto_offer offer;
 	struct proto_name name;
 };
@@ -73,9 +75,10 @@ static bool link_take(
 {
 	if (n < sizeof(m->head) || m->head.version != PROTO_VERSION)
 		return false;
-	if (m->head.op == PROTO_HELLO && n == sizeof(m->head) && nfds == 1 && !l->greeted) {
+	if (m->head.op == PROTO_HELLO && n == sizeof(m->hello) && !l->greeted &&
+		m->hello.abi == CAPTURE_ABI && nfds == (m->hello.bpf ? LINK_MAPS : 0)) {
 		l->greeted = true;
-		l->events->hello(l->arg, fds[0]);
+		l->events->hello(l->arg, m->hello.bpf ? fds : NULL);
 		return true;
 	}
 	if (m->head.op == PROTO_OFFER && n == sizeof(m->offer) && l->greeted &&

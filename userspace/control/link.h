@@ -13,11 +13,15 @@
 struct link;
 struct loop;
 
-enum { LINK_RETRY = 250 /* milliseconds between attempts to connect */ };
+enum {
+	LINK_RETRY = 250, /* milliseconds between attempts to connect */
+	LINK_MAPS = 4,
+};
+enum link_map { LINK_EVENTS, LINK_EXECUTABLES, LINK_CGROUPS, LINK_USES };
 
 struct link_events {
-	/* The helper is there. events_map is its refusal ring buffer and changes owner. */
-	void (*hello)(void *arg, int events_map);
+	/* The helper is there. With maps they change owner: in the order of proto.h; NULL = the helper has no BPF. */
+	void (*hello)(void *arg, const int maps[LINK_MAPS]);
 	/* The descriptors, in the order of proto.h, change owner. To be answered by link_active(). */
 	void (*offer)(void *arg, const struct proto_offer *offer, const int *fds, size_t nfds);
 	/* To be answered by link_gone() when nothing of the sandbox is left. */

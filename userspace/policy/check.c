@@ -124,6 +124,7 @@ static const char *const check_classes[] = {
 	[RANGE_MULTICAST] = "multicast",
 	[RANGE_RESERVED] = "reserved",
 	[RANGE_BENCHMARK] = "benchmark",
+	[RANGE_HOST] = "host",
 };
 _Static_assert(ARRAY_SIZE(check_classes) == RANGE_COUNT, "a word for each class");
 

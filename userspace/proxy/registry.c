@@ -225,13 +225,17 @@ static void registry_withdraw(void *arg, const char *id)
 
 static void registry_refused(void *arg, const struct capture_refusal *refusal);
 
-static void registry_hello(void *arg, int events_map)
+static void registry_hello(void *arg, const int maps[LINK_MAPS])
 {
 	struct registry *r = arg;
 	int e;
 
 	refusals_free(TAKE_PTR(r->refusals));
-	e = refusals_new(r->shared->control, events_map, registry_refused, r, &r->refusals);
+	e = maps ? refusals_new(
+			   r->shared->control, maps[LINK_EVENTS], registry_refused, r, &r->refusals)
+		 : -EOPNOTSUPP;
+	for (int i = LINK_EXECUTABLES; maps && i < LINK_MAPS; i++)
+		(void)close(maps[i]); /* not read yet */
 	if (e < 0)
 		(void)log_errno(e,
 			"kernel refusals cannot be read: they are in the maps, not in the audit");
