@@ -4,8 +4,9 @@
  *
  * Order, each step such that until the last one nothing gets through:
  *   verify        netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the
- * daemon inside) inside        no link but lo; lo up, own addresses, AnyIP; listeners and DNS
- * sockets steer         sk_lookup on the netns, inactive: drops programs      the cgroup programs,
+ * daemon inside); uplink: no capability that undoes it
+ *   inside        sealed: no link but lo; uplink: a table that lets nothing through; lo up, own
+ * addresses, AnyIP; uplink: settings and rules; listeners and DNS sockets steer         sk_lookup on the netns, inactive: drops programs      the cgroup programs,
  * the sandbox's map entries, inactive: refuses with ENETUNREACH (offer to the daemon; it answers
  * that the policy is active) openings      the ranges that the policy lifts nft           the table
  *   activate      programs, then steer
@@ -72,7 +73,74 @@ static int attach_verify(struct attachment *a, const struct attach_spec *spec, s
 	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 &&
 		cgroup_inside(&daemon, &a->cgroup))
 		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
+	if (a->mode != PROTO_UPLINK)
+		return 0;
+	return uplink_verify(a->netns_fd, a->cgroup_fd,
+		spec->request->bounding_said ? &spec->request->bounding : NULL, fault);
+}
+
+static struct nft_spec attach_table(const struct attachment *a)
+{
+	struct nft_spec table = {
+		.mode = a->mode,
+		.lane = PROTO_LANE_BPF,
+		.locals = a->uplink.addresses.list,
+		.nlocals = a->uplink.addresses.n,
+	};
+
+	memcpy(table.own4, a->own4, sizeof(a->own4));
+	memcpy(table.own6, a->own6, sizeof(a->own6));
+	return table;
+}
+
+/* Runs in the namespace. */
+static int attach_load_table(void *arg)
+{
+	return nft_load(arg);
+}
+
+/* Runs in the namespace: loopback alone. */
+static int attach_close(struct attachment *a, struct fault *fault)
+{
+	struct nft_spec table = attach_table(a);
+	int r;
+
+	table.closed = true;
+	r = nft_load(&table);
+	if (r < 0)
+		return fault_set(fault, r,
+			"cannot load the nft table (CONFIG_NF_TABLES_INET, CONFIG_NFT_REJECT, "
+			"CONFIG_NFT_CT and connection tracking): %s",
+			strerror(-r));
+	a->nft = true;
 	return 0;
+}
+
+/* Runs in the namespace. The table goes last: until then it holds. */
+static int attach_leave(void *arg)
+{
+	struct attachment *a = arg;
+
+	a->left_closed = a->mode == PROTO_UPLINK && a->active && cgroup_populated(a->cgroup_fd);
+	if (a->left_closed)
+		(void)attach_close(a, NULL); /* or what was loaded stays, which holds as well */
+	uplink_take_back(&a->uplink);
+	routes_take_back(&a->routes, a->own4, a->own6);
+	if (a->nft && !a->left_closed)
+		(void)nft_unload(); /* its owner may have removed it already */
+	a->nft = false;
+	return 0;
+}
+
+static int attach_arrange(struct attachment *a, struct fault *fault)
+{
+	int r = a->mode == PROTO_UPLINK ? attach_close(a, fault) : routes_only_lo(fault);
+
+	if (r == 0)
+		r = routes_set_up(a->own4, a->own6, fault, &a->routes);
+	if (r == 0 && a->mode == PROTO_UPLINK)
+		r = uplink_set_up(a->routes.v6, fault, &a->uplink);
+	return r;
 }
 
 /* Runs in the namespace. */
@@ -80,32 +148,19 @@ static int attach_enter(void *arg)
 {
 	struct attach_inside *in = arg;
 	struct attachment *a = in->a;
-	int r;
+	int r = attach_arrange(a, in->fault);
 
-	r = routes_only_lo(in->fault);
-	if (r < 0)
-		return r;
-	r = routes_set_up(a->own4, a->own6, in->fault, &a->routes);
-	if (r < 0)
-		return r;
-	r = listeners_open(listeners_slots(), a->routes.v6, &a->listeners);
+	if (r == 0) {
+		r = listeners_open(listeners_slots(), a->routes.v6, &a->listeners);
+		if (r < 0)
+			(void)fault_set(
+				in->fault, r, "cannot open the listeners: %s", strerror(-r));
+	}
 	if (r < 0) {
-		routes_take_back(&a->routes, a->own4, a->own6);
-		return fault_set(in->fault, r, "cannot open the listeners: %s", strerror(-r));
+		(void)attach_leave(a); /* does not fail */
+		return r;
 	}
 	a->inside = true;
-	return 0;
-}
-
-/* Runs in the namespace. */
-static int attach_leave(void *arg)
-{
-	struct attachment *a = arg;
-
-	if (a->nft)
-		(void)nft_unload(); /* its owner may have removed it already */
-	a->nft = false;
-	routes_take_back(&a->routes, a->own4, a->own6);
 	return 0;
 }
 
@@ -133,7 +188,7 @@ static int attach_programs(
 		.id = a->id,
 		.netns_cookie = a->cookie,
 		.cgroup_fd = a->cgroup_fd,
-		.mode = CAPTURE_SEALED,
+		.mode = a->mode == PROTO_UPLINK ? CAPTURE_UPLINK : CAPTURE_SEALED,
 	};
 
 	attach_mapped(a->own4, programs.own4);
@@ -186,6 +241,8 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 		return fault_set(fault, -ENOMEM, "out of memory");
 	memcpy(a->id, spec->request->id, sizeof(a->id));
 	memcpy(a->search, spec->request->search, sizeof(a->search));
+	a->mode = (enum proto_mode)spec->request->mode;
+	a->uplink.addresses.fd = -1;
 	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
 		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
@@ -201,25 +258,14 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	return 0;
 }
 
-/* Runs in the namespace. */
-static int attach_load_table(void *arg)
-{
-	return nft_load(arg);
-}
-
 int attach_finish(struct attachment *a, const uint8_t digest[32],
 	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
 {
-	struct nft_spec table = {
-		.mode = PROTO_SEALED,
-		.lane = PROTO_LANE_BPF,
-		.openings = openings,
-		.nopenings = nopenings,
-	};
+	struct nft_spec table = attach_table(a);
 	int r;
 
-	memcpy(table.own4, a->own4, sizeof(a->own4));
-	memcpy(table.own6, a->own6, sizeof(a->own6));
+	table.openings = openings;
+	table.nopenings = nopenings;
 	r = programs_set_policy(a->programs, digest, openings, nopenings, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
@@ -236,6 +282,31 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 	if (r < 0)
 		return fault_set(
 			fault, r, "cannot activate the sk_lookup program: %s", strerror(-r));
+	a->active = true;
+	return 0;
+}
+
+/* Runs in the namespace. */
+static int attach_read_addresses(void *arg)
+{
+	struct attachment *a = arg;
+	int r = addresses_read(&a->uplink.addresses);
+
+	if (r <= 0)
+		return r;
+	return nft_set_locals(a->uplink.addresses.list, a->uplink.addresses.n);
+}
+
+int attach_follow(struct attachment *a, struct fault *fault)
+{
+	int r;
+
+	if (!addresses_changed(&a->uplink.addresses))
+		return 0;
+	r = netns_within(a->netns_fd, attach_read_addresses, a);
+	if (r < 0)
+		return fault_set(fault, r, "cannot follow the addresses of its interfaces: %s",
+			strerror(-r));
 	return 0;
 }
 
@@ -257,6 +328,7 @@ void attach_undo(struct attachment *a)
 			a); /* a namespace that cannot be entered is gone */
 		a->inside = false;
 	}
+	uplink_done(&a->uplink);
 	cleanup_close(&a->netns_fd);
 	cleanup_close(&a->policy_fd);
 	a->netns_fd = a->policy_fd = -1;

@@ -6,6 +6,7 @@
  *   sets     nft_sets.c
  *   refuse   a reset for TCP, port unreachable for UDP, else prohibited
  *   input    nft_input.c
+ *   uplink   in uplink mode, in place of `output`: nft_uplink.c
  *   output   what would leave by another interface than lo: refuse. (Nothing else is refused here:
  *            a rejection in OUTPUT gives UDP senders EPERM, which clients take for a fault of their
  *            own; one on INPUT of lo is an ordinary ECONNREFUSED.)
@@ -78,15 +79,19 @@ void nft_chain_put(struct nft_batch *b, const char *name, const char *type, uint
 	nft_chain_send(b, c);
 }
 
-/* A chain that is only gone to. */
+void nft_chain_put_inner(struct nft_batch *b, const char *name)
+{
+	struct nftnl_chain *c = nft_chain_named(b, name);
+
+	if (c)
+		nft_chain_send(b, c);
+}
+
 static void nft_put_refuse(struct nft_batch *b)
 {
-	struct nftnl_chain *c = nft_chain_named(b, "refuse");
 	struct nft_rule r;
 
-	if (!c)
-		return;
-	nft_chain_send(b, c);
+	nft_chain_put_inner(b, "refuse");
 	r = nft_rule_in(b, NFT_TABLE, "refuse");
 	nft_rule_protocol(&r, IPPROTO_TCP);
 	nft_rule_reset(&r);
@@ -122,8 +127,13 @@ int nft_load(const struct nft_spec *spec)
 	nft_put_table(b, NFT_MSG_NEWTABLE, NLM_F_CREATE);
 	nft_sets_put(b, spec);
 	nft_put_refuse(b);
+	if (spec->mode == PROTO_UPLINK)
+		nft_uplink_put_inbound(b, spec);
 	nft_input_put(b, spec);
-	nft_put_output(b);
+	if (spec->mode == PROTO_UPLINK)
+		nft_uplink_put(b, spec);
+	else
+		nft_put_output(b);
 	nft_chain_put(b, "forward", "filter", NF_INET_FORWARD, NFT_PRIORITY, NF_DROP);
 	r = nft_batch_commit(b);
 	nft_batch_free(b);

@@ -20,6 +20,8 @@ struct nft_spec;
 
 enum {
 	NFT_LO = 1, /* the index of lo in every namespace */
+	NFT_SADDR4 = 12, /* offset of the source in the IPv4 header */
+	NFT_SADDR6 = 8, /* … and in the IPv6 header */
 	NFT_DADDR4 = 16, /* offset of the destination in the IPv4 header */
 	NFT_DADDR6 = 24, /* … and in the IPv6 header */
 	NFT_DNS = 53,
@@ -31,10 +33,18 @@ enum {
 void nft_chain_put(struct nft_batch *b, const char *name, const char *type, uint32_t hook,
 	int32_t priority, uint32_t policy);
 
+/* nft.c: a chain that is only gone to. */
+void nft_chain_put_inner(struct nft_batch *b, const char *name);
+
 /* nft_sets.c: every set of the table, filled. */
 void nft_sets_put(struct nft_batch *b, const struct nft_spec *spec);
 
 /* nft_input.c: the chain `input`. Wants the sets and the chain `refuse`. */
 void nft_input_put(struct nft_batch *b, const struct nft_spec *spec);
+
+/* nft_uplink.c, uplink mode alone: the chain `inbound`, before nft_input_put(), which goes to it; and
+ * the others. Both want the sets. */
+void nft_uplink_put_inbound(struct nft_batch *b, const struct nft_spec *spec);
+void nft_uplink_put(struct nft_batch *b, const struct nft_spec *spec);
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "netns-helper/attach.h"
+#include "netns-helper/loop.h"
 #include "netns-helper/notes.h"
 #include "netns-helper/proto.h"
 
@@ -47,13 +48,16 @@ struct sandbox {
 	bool own_cgroup; /* its cgroup is removed with it */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
+	struct sandboxes *all; /* borrowed: those that it is one of */
+	struct loop_source addresses; /* of its uplink; fd -1 = has none */
 	struct notes notes; /* told to the daemon once it has the OFFER */
 };
 
 struct sandboxes {
 	struct sandbox *first;
 	size_t count;
-	struct programs *programs; /* borrowed */
+	struct loop *loop; /* borrowed, like the next two */
+	struct programs *programs;
 	struct steer_program *steer;
 	bool linked; /* a daemon is connected */
 	pid_t daemon; /* … of this pid */
@@ -63,7 +67,8 @@ struct sandboxes {
 /* What to do when sallyportd is not connected, for a person. */
 extern const char sandboxes_no_daemon[];
 
-void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer);
+void sandboxes_init(struct sandboxes *s, struct loop *loop, struct programs *programs,
+	struct steer_program *steer);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);

@@ -181,7 +181,7 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 	struct fault fault = {""};
 	int r;
 
-	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 ||
+	if ((request->mode != PROTO_SEALED && request->mode != PROTO_UPLINK) || request->hold > 1 || request->own_cgroup > 1 ||
 		request->strict > 1 || request->lane > PROTO_LANE_BPF ||
 		request->bounding_said > 1 || !serve_texts_valid(request))
 		return -EPROTO;
@@ -237,8 +237,10 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	if (sandbox) {
 		a = sandbox->attachment;
 		(void)snprintf(reply.text, sizeof(reply.text),
-			"%s %s mode=sealed netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
-			sandboxes_state_name(sandbox->state), (unsigned long long)a->cookie,
+			"%s %s mode=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
+			sandboxes_state_name(sandbox->state),
+			a->mode == PROTO_UPLINK ? "uplink" : "sealed",
+			(unsigned long long)a->cookie,
 			a->listeners.nslots, a->routes.v6 ? "yes" : "no",
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
 	}
@@ -516,7 +518,7 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 		r = steer_program_open(fault, &steer);
 	if (r < 0)
 		goto out;
-	sandboxes_init(&serve->sandboxes, programs, steer);
+	sandboxes_init(&serve->sandboxes, &serve->loop, programs, steer);
 	r = serve_listen(serve, user, programs, fault);
 	if (r < 0)
 		goto out;

@@ -26,14 +26,17 @@ static const struct {
 
 static_assert(ARRAY_SIZE(sysctls_names) == SYSCTLS_NAMES, "a saved value for each");
 
-static void sysctls_path(const char *folder, size_t name, char ret[128])
+enum { SYSCTLS_PATH = sizeof(sysctls_conf) + IFNAMSIZ + 32 };
+
+static void sysctls_path(const char *folder, size_t name, char ret[SYSCTLS_PATH])
 {
-	(void)snprintf(ret, 128, "%s/%s/%s", sysctls_conf, folder, sysctls_names[name].name);
+	(void)snprintf(ret, SYSCTLS_PATH, "%s/%.*s/%s", sysctls_conf, IFNAMSIZ, folder,
+		sysctls_names[name].name);
 }
 
 static int sysctls_read(const char *folder, size_t name, int *ret)
 {
-	char path[128], text[16] = "";
+	char path[SYSCTLS_PATH], text[16] = "";
 	_cleanup_close_ int fd = -1;
 	ssize_t n;
 
@@ -51,7 +54,7 @@ static int sysctls_read(const char *folder, size_t name, int *ret)
 static int sysctls_write(const char *folder, size_t name, int value)
 {
 	_cleanup_close_ int fd = -1;
-	char path[128], text[16];
+	char path[SYSCTLS_PATH], text[16];
 	int n = snprintf(text, sizeof(text), "%d", value);
 
 	sysctls_path(folder, name, path);
@@ -69,8 +72,7 @@ static int sysctls_folder(struct sysctls *s, const char *folder)
 
 	if (s->n == SYSCTLS_INTERFACES)
 		return -E2BIG;
-	*saved = (struct sysctls_saved){.folder = ""};
-	(void)strncpy(saved->folder, folder, sizeof(saved->folder) - 1); /* zeroed: ends in NUL */
+	(void)snprintf(saved->folder, sizeof(saved->folder), "%.*s", IFNAMSIZ - 1, folder);
 	for (size_t i = 0; i < SYSCTLS_NAMES && r == 0; i++)
 		r = sysctls_read(folder, i, &saved->values[i]);
 	if (r < 0)
