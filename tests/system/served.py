@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""served.py WORD PORT - a server in a sandbox: TCP on every address, each connection gets WORD, who it is and
+what it said; UDP likewise. Prints a line when it listens."""
+import select
+import socket
+import sys
+
+
+def listener(kind, port):
+    sock = socket.socket(socket.AF_INET6, kind)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    sock.bind(("::", port))
+    if kind == socket.SOCK_STREAM:
+        sock.listen(1024)
+    return sock
+
+
+def answer_udp(sock, word, port):
+    """By a connected socket: the programs of a sandbox refuse datagrams without a connection."""
+    data, peer = sock.recvfrom(2048)
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as reply:
+        reply.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reply.bind(("::", port))
+        reply.connect(peer[:2])
+        reply.send(word + b" " + data)
+
+
+def main():
+    word, port = sys.argv[1].encode(), int(sys.argv[2])
+    tcp, udp = listener(socket.SOCK_STREAM, port), listener(socket.SOCK_DGRAM, port)
+    poll = select.epoll()
+    poll.register(tcp, select.EPOLLIN)
+    poll.register(udp, select.EPOLLIN)
+    open_ = {}
+    print("listening", flush=True)
+    while True:
+        for fd, _ in poll.poll():
+            if fd == tcp.fileno():
+                sock, _ = tcp.accept()
+                open_[sock.fileno()] = sock
+                poll.register(sock, select.EPOLLIN)
+            elif fd == udp.fileno():
+                answer_udp(udp, word, port)
+            else:
+                sock = open_[fd]
+                try:
+                    data = sock.recv(65536)
+                    if data:
+                        sock.sendall(b" ".join((word, sock.getpeername()[0].encode(), data)))
+                        continue
+                except OSError:
+                    pass
+                poll.unregister(fd)
+                open_.pop(fd).close()
+
+
+main()
