@@ -39,8 +39,8 @@ PROXY    := connection decide exchange journal leg lookup names origin record re
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
 HELPER   := addresses arguments attach bounding cgroup client daemon_link document enter handout intervals jail \
-            listeners loop main netns nft nft_batch nft_input nft_rule nft_sets nft_uplink notes privileges \
-            programs routes rtnl rules sandboxes serve state steer_program sysctls uplink view
+            lane listeners loop main netns nft nft_batch nft_input nft_lane nft_rule nft_sets nft_uplink notes \
+            privileges programs routes rtnl rules sandboxes serve state steer_program sysctls uplink view
 BPF      := policy flows steer
 CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \

@@ -3,13 +3,16 @@
  * attach.c – one sandbox in the kernel.
  *
  * Order, each step such that until the last one nothing gets through:
- *   verify        netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the
- * daemon inside); uplink: no capability that undoes it
- *   inside        sealed: no link but lo; uplink: a table that lets nothing through; lo up, own
- * addresses, AnyIP; uplink: settings and rules; listeners and DNS sockets steer         sk_lookup on the netns, inactive: drops programs      the cgroup programs,
- * the sandbox's map entries, inactive: refuses with ENETUNREACH (offer to the daemon; it answers
- * that the policy is active) openings      the ranges that the policy lifts nft           the table
- *   activate      programs, then steer
+ *   verify     netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the
+ *              daemon inside); uplink: no capability that undoes it
+ *   inside     sealed: no link but lo. uplink: the table, closed. lo up, own addresses, AnyIP;
+ *              uplink: settings and routing rules; listeners and DNS sockets
+ *   bpf lane   steer: sk_lookup on the netns, inactive: drops. programs: the cgroup programs, the
+ *              sandbox's map entries, inactive: refuses with ENETUNREACH
+ *   nft lane   the table, closed
+ * (offer to the daemon; it answers that the policy is active)
+ *   bpf lane   openings: the ranges that the policy lifts; the table; activate: programs, then steer
+ *   nft lane   the table
  * A failure anywhere undoes what was done, in reverse. Uniqueness among sandboxes is the caller's
  * question.
  *
@@ -24,6 +27,7 @@
 #include "bpf/capture.h"
 #include "netns-helper/attach.h"
 #include "netns-helper/document.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/steer_program.h"
@@ -79,51 +83,11 @@ static int attach_verify(struct attachment *a, const struct attach_spec *spec, s
 		spec->request->bounding_said ? &spec->request->bounding : NULL, fault);
 }
 
-static struct nft_spec attach_table(const struct attachment *a)
-{
-	struct nft_spec table = {
-		.mode = a->mode,
-		.lane = PROTO_LANE_BPF,
-		.locals = a->uplink.addresses.list,
-		.nlocals = a->uplink.addresses.n,
-	};
-
-	memcpy(table.own4, a->own4, sizeof(a->own4));
-	memcpy(table.own6, a->own6, sizeof(a->own6));
-	return table;
-}
-
-/* Runs in the namespace. */
-static int attach_load_table(void *arg)
-{
-	return nft_load(arg);
-}
-
-/* Runs in the namespace: loopback alone. */
-static int attach_close(struct attachment *a, struct fault *fault)
-{
-	struct nft_spec table = attach_table(a);
-	int r;
-
-	table.closed = true;
-	r = nft_load(&table);
-	if (r < 0)
-		return fault_set(fault, r,
-			"cannot load the nft table (CONFIG_NF_TABLES_INET, CONFIG_NFT_REJECT, "
-			"CONFIG_NFT_CT and connection tracking): %s",
-			strerror(-r));
-	a->nft = true;
-	return 0;
-}
-
 /* Runs in the namespace. The table goes last: until then it holds. */
 static int attach_leave(void *arg)
 {
 	struct attachment *a = arg;
 
-	a->left_closed = a->mode == PROTO_UPLINK && a->active && cgroup_populated(a->cgroup_fd);
-	if (a->left_closed)
-		(void)attach_close(a, NULL); /* or what was loaded stays, which holds as well */
 	uplink_take_back(&a->uplink);
 	routes_take_back(&a->routes, a->own4, a->own6);
 	if (a->nft && !a->left_closed)
@@ -134,7 +98,7 @@ static int attach_leave(void *arg)
 
 static int attach_arrange(struct attachment *a, struct fault *fault)
 {
-	int r = a->mode == PROTO_UPLINK ? attach_close(a, fault) : routes_only_lo(fault);
+	int r = a->mode == PROTO_SEALED ? routes_only_lo(fault) : 0;
 
 	if (r == 0)
 		r = routes_set_up(a->own4, a->own6, fault, &a->routes);
@@ -151,7 +115,8 @@ static int attach_enter(void *arg)
 	int r = attach_arrange(a, in->fault);
 
 	if (r == 0) {
-		r = listeners_open(listeners_slots(), a->routes.v6, &a->listeners);
+		r = listeners_open(listeners_slots(), a->routes.v6, a->lane == PROTO_LANE_NFT,
+			&a->listeners);
 		if (r < 0)
 			(void)fault_set(
 				in->fault, r, "cannot open the listeners: %s", strerror(-r));
@@ -161,6 +126,43 @@ static int attach_enter(void *arg)
 		return r;
 	}
 	a->inside = true;
+	return 0;
+}
+
+/* Runs in the namespace. */
+static int attach_load_table(void *arg)
+{
+	return nft_load(arg);
+}
+
+/*
+ * Loads the table: closed, or with these openings. Whatever did not load is a failed attach: the
+ * message names the kernel's option.
+ */
+static int attach_table(struct attachment *a, bool closed, const struct capture_opening *openings,
+	size_t nopenings, struct fault *fault)
+{
+	struct nft_spec table = {
+		.mode = a->mode,
+		.lane = a->lane,
+		.closed = closed,
+		.locals = a->uplink.addresses.list,
+		.nlocals = a->uplink.addresses.n,
+		.openings = openings,
+		.nopenings = nopenings,
+		.nslots = a->listeners.nslots,
+	};
+	int r = a->inside ? listeners_ports(&a->listeners, table.ports4, table.ports6) : 0;
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the listeners' ports: %s", strerror(-r));
+	memcpy(table.own4, a->own4, sizeof(a->own4));
+	memcpy(table.own6, a->own6, sizeof(a->own6));
+	table.fault = fault;
+	r = netns_within(a->netns_fd, attach_load_table, &table);
+	if (r < 0)
+		return fault_set(fault, r, "cannot load the nft table: %s", strerror(-r));
+	a->nft = true;
 	return 0;
 }
 
@@ -213,6 +215,9 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	r = attach_verify(a, spec, fault);
 	if (r < 0)
 		return r;
+	r = a->mode == PROTO_UPLINK ? attach_table(a, true, NULL, 0, fault) : 0;
+	if (r < 0)
+		return r;
 	r = netns_within(a->netns_fd, attach_enter, &in);
 	if (r < 0)
 		return fault_set(fault, r, "cannot enter the network namespace: %s", strerror(-r));
@@ -223,6 +228,8 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	if (r < 0)
 		return fault_set(fault, r, "the network namespace has no cookie (Linux 5.14): %s",
 			strerror(-r));
+	if (a->lane == PROTO_LANE_NFT)
+		return attach_table(a, true, NULL, 0, fault);
 	r = attach_steer(a, spec, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot attach the sk_lookup program: %s", strerror(-r));
@@ -244,6 +251,7 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	a->mode = (enum proto_mode)spec->request->mode;
 	a->uplink.addresses.fd = -1;
 	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
+	a->lane = spec->lane;
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
 		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
 		r = fault_set(fault, -EINVAL, "the own addresses do not parse");
@@ -258,31 +266,16 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	return 0;
 }
 
-int attach_finish(struct attachment *a, const uint8_t digest[32],
-	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
+static int attach_activate(struct attachment *a, struct fault *fault)
 {
-	struct nft_spec table = attach_table(a);
-	int r;
+	int r = programs_activate(a->programs, fault);
 
-	table.openings = openings;
-	table.nopenings = nopenings;
-	r = programs_set_policy(a->programs, digest, openings, nopenings, fault);
-	if (r < 0)
-		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
-	r = netns_within(a->netns_fd, attach_load_table, &table);
-	if (r < 0)
-		return fault_set(fault, r,
-			"cannot load the nft table (CONFIG_NF_TABLES_INET, CONFIG_NFT_REJECT): %s",
-			strerror(-r));
-	a->nft = true;
-	r = programs_activate(a->programs, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot activate the cgroup programs: %s", strerror(-r));
 	r = steer_program_activate(a->steer, fault);
 	if (r < 0)
 		return fault_set(
 			fault, r, "cannot activate the sk_lookup program: %s", strerror(-r));
-	a->active = true;
 	return 0;
 }
 
@@ -310,20 +303,49 @@ int attach_follow(struct attachment *a, struct fault *fault)
 	return 0;
 }
 
+int attach_finish(struct attachment *a, const uint8_t digest[32],
+	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
+{
+	int r = a->lane == PROTO_LANE_BPF
+			? programs_set_policy(a->programs, digest, openings, nopenings, fault)
+			: 0;
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
+	r = attach_table(a, false, openings, nopenings, fault);
+	if (r == 0 && a->lane == PROTO_LANE_BPF) /* in the nft lane the table is all there is */
+		r = attach_activate(a, fault);
+	a->active = r == 0;
+	return r;
+}
+
 void attach_shut(struct attachment *a)
 {
+	bool reachable = a->inside && a->listeners.udp4 >= 0;
+	struct fault ignored = {""};
+
 	programs_detach(a->programs);
 	a->programs = NULL;
 	steer_program_detach(a->steer);
 	a->steer = NULL;
+	if (reachable && a->nft && a->lane == PROTO_LANE_NFT)
+		(void)attach_table(a, true, NULL, 0,
+			&ignored); /* a namespace that cannot be entered is gone */
 	if (a->inside)
 		listeners_close(&a->listeners);
 }
 
 void attach_undo(struct attachment *a)
 {
+	struct fault ignored = {""};
+
 	attach_shut(a);
-	if (a->inside) {
+	a->left_closed = a->mode == PROTO_UPLINK && a->active && a->nft &&
+			 cgroup_populated(a->cgroup_fd);
+	if (a->left_closed)
+		(void)attach_table(a, true, NULL, 0,
+			&ignored); /* or what was loaded stays, which holds as well */
+	if (a->inside || a->nft) {
 		(void)netns_within(a->netns_fd, attach_leave,
 			a); /* a namespace that cannot be entered is gone */
 		a->inside = false;

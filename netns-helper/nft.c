@@ -11,6 +11,7 @@
  *            a rejection in OUTPUT gives UDP senders EPERM, which clients take for a fault of their
  *            own; one on INPUT of lo is an ordinary ECONNREFUSED.)
  *   forward  drop
+ *   capture, prerouting   of the nft lane, nft_lane.c
  */
 #include <errno.h>
 #include <netinet/in.h> /* before the kernel's own declarations of the same */
@@ -23,6 +24,8 @@
 
 #include "netns-helper/nft.h"
 #include "netns-helper/nft_internal.h"
+
+#include "base/fault.h"
 
 static void nft_put_table(struct nft_batch *b, uint16_t type, uint16_t flags)
 {
@@ -121,21 +124,35 @@ int nft_load(const struct nft_spec *spec)
 
 	if (!b)
 		return -ENOMEM;
+	nft_batch_needs(b, "CONFIG_NF_TABLES_INET");
 	/* add, so that deleting cannot fail; delete what a dead helper left; add */
 	nft_put_table(b, NFT_MSG_NEWTABLE, NLM_F_CREATE);
 	nft_put_table(b, NFT_MSG_DELTABLE, 0);
 	nft_put_table(b, NFT_MSG_NEWTABLE, NLM_F_CREATE);
 	nft_sets_put(b, spec);
+	nft_batch_needs(b, "CONFIG_NFT_REJECT_INET");
 	nft_put_refuse(b);
-	if (spec->mode == PROTO_UPLINK)
+	nft_batch_needs(b, NULL);
+	if (spec->mode == PROTO_UPLINK) {
+		nft_batch_needs(b, "CONFIG_NFT_CT, CONFIG_NF_CONNTRACK_MARK");
 		nft_uplink_put_inbound(b, spec);
+		nft_batch_needs(b, NULL);
+	}
 	nft_input_put(b, spec);
 	if (spec->mode == PROTO_UPLINK)
-		nft_uplink_put(b, spec);
+		nft_uplink_put(b, spec); /* what it needs has been asked for above */
 	else
 		nft_put_output(b);
 	nft_chain_put(b, "forward", "filter", NF_INET_FORWARD, NFT_PRIORITY, NF_DROP);
+	if (spec->lane == PROTO_LANE_NFT && !spec->closed) {
+		nft_batch_needs(b, "CONFIG_NFT_TPROXY");
+		nft_lane_put(b, spec);
+	}
 	r = nft_batch_commit(b);
+	if (r < 0 && nft_batch_missing(b))
+		(void)fault_set(spec->fault, r,
+			"cannot load the nft table: the kernel lacks %s (or its module: modprobe)",
+			nft_batch_missing(b));
 	nft_batch_free(b);
 	return r;
 }
