@@ -99,6 +99,14 @@ static void pins_clear(int dir, unsigned depth)
 	(void)closedir(entries); /* only read */
 }
 
+void pins_clear_at(const char *path)
+{
+	_cleanup_close_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir >= 0)
+		pins_clear(dir, 0);
+}
+
 int pins_open(const char *path, struct fault *f, struct pins *ret)
 {
 	static const char *const folders[] = {PINS_FLOWS, PINS_LINKS};

@@ -22,6 +22,8 @@ struct pins {
  * dead helper left are detached, their pins and all others removed. 0, or -errno with the reason.
  */
 int pins_open(const char *path, struct fault *f, struct pins *ret);
+/* Only the clearing, of a directory that a dead helper left on a bpffs. */
+void pins_clear_at(const char *path);
 /* Clears it in the same way. What was not opened may be closed. */
 void pins_close(struct pins *p);
 
