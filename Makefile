@@ -40,7 +40,8 @@ FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden c
 
 HELPER   := addresses arguments attach bounding cgroup client daemon_link document enter handout intervals jail \
             lane listeners loop main netns nft nft_batch nft_input nft_lane nft_rule nft_sets nft_uplink notes \
-            privileges programs routes rtnl rules sandboxes serve state steer_program sysctls uplink view
+            openings pins privileges programs programs_sandbox routes rtnl rules sandboxes serve state \
+            steer_program sysctls unix_paths uplink view
 BPF      := policy flows steer
 CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
@@ -172,7 +173,7 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)bpftool gen skeleton $< name $*_bpf > $@
 
-$(B)/netns-helper/programs.o: $(B)/bpf/capture.skel.h
+$(B)/netns-helper/programs.o $(B)/netns-helper/programs_sandbox.o: $(B)/bpf/capture.skel.h
 $(B)/netns-helper/steer_program.o: $(B)/bpf/steer.skel.h
 
 # ---- tests --------------------------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
-$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world netns-helper/programs netns-helper/steer_program) $(B)/model.a $(B)/base.a
+$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz
 

@@ -169,6 +169,8 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 static int attach_steer(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct steer_spec steer = {
+		.id = a->id,
+		.pins = programs_pins(spec->programs),
 		.netns_fd = a->netns_fd,
 		.nslots = a->listeners.nslots,
 		.listeners4 = a->listeners.tcp4,
@@ -186,17 +188,38 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 static int attach_programs(
 	struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
+	const char *unix_paths[PROTO_UNIX_PATHS];
 	struct programs_spec programs = {
 		.id = a->id,
 		.netns_cookie = a->cookie,
 		.cgroup_fd = a->cgroup_fd,
 		.mode = a->mode == PROTO_UPLINK ? CAPTURE_UPLINK : CAPTURE_SEALED,
+		.unix_paths = unix_paths,
 	};
 
+	for (size_t i = 0; i < PROTO_UNIX_PATHS && spec->request->unix_paths[i][0]; i++)
+		unix_paths[programs.nunix_paths++] = spec->request->unix_paths[i];
 	attach_mapped(a->own4, programs.own4);
 	if (a->routes.v6)
 		memcpy(programs.own6, a->own6, sizeof(programs.own6));
 	return programs_attach(spec->programs, &programs, fault, &a->programs);
+}
+
+/* The addresses of the uplink pass like the own ones. */
+static int attach_locals(struct attachment *a, struct fault *fault)
+{
+	const struct addresses *l = &a->uplink.addresses;
+	int r;
+
+	if (a->mode != PROTO_UPLINK || a->lane != PROTO_LANE_BPF)
+		return 0; /* the table knows them */
+	r = programs_set_locals(a->programs, l->list, l->n, fault);
+	if (r == 0)
+		r = steer_program_set_locals(a->steer, l->list, l->n, fault);
+	if (r < 0)
+		return fault_set(fault, r, "cannot set the addresses of its interfaces: %s",
+			strerror(-r));
+	return 0;
 }
 
 static int attach_steps(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
@@ -236,7 +259,7 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	r = attach_programs(a, spec, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot attach the cgroup programs: %s", strerror(-r));
-	return 0;
+	return attach_locals(a, fault);
 }
 
 int attach_begin(const struct attach_spec *spec, struct fault *fault, struct attachment **ret)
@@ -294,13 +317,13 @@ int attach_follow(struct attachment *a, struct fault *fault)
 {
 	int r;
 
-	if (!addresses_changed(&a->uplink.addresses))
-		return 0;
+	if (!addresses_changed(&a->uplink.addresses) || (a->lane == PROTO_LANE_BPF && !a->programs))
+		return 0; /* nothing, or it is being taken down */
 	r = netns_within(a->netns_fd, attach_read_addresses, a);
 	if (r < 0)
 		return fault_set(fault, r, "cannot follow the addresses of its interfaces: %s",
 			strerror(-r));
-	return 0;
+	return attach_locals(a, fault);
 }
 
 int attach_finish(struct attachment *a, const uint8_t digest[32],

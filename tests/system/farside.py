@@ -24,6 +24,7 @@ import time
 
 from origin.netns import Netns
 from sandbox import Sandbox
+from waiting import until
 
 BRIDGE4, BRIDGE6 = "10.77.0.1", "fd77::1"
 ETH_P_ALL, MARKER = 0x0003, 0x88B5  # an ethertype for local experiments
@@ -151,6 +152,8 @@ class FarSide:
             "route add local default dev lo table local",
             "route add local ::/0 dev lo table local",
         ])
+        for family in ("ipv4", "ipv6"):
+            self.netns.sysctl(f"{family}/neigh/bridge/retrans_time_ms", 50)
         self.heard = []  # (protocol, asked address, port, bytes)
         self._sockets = []
         self.capture = Capture(self.netns)
@@ -215,6 +218,38 @@ class FarSide:
                 return sock.recv(4096)
 
         return self.netns.call(connect)
+
+    def ping(self, address, timeout=5):
+        """Whether an echo request is answered."""
+        v6 = ":" in address
+        kind, answer = (128, 129) if v6 else (8, 0)
+        mark = os.urandom(8)
+        packet = struct.pack("!BBHHH", kind, 0, 0, 1, 1) + mark
+        if not v6:  # the kernel sums for IPv6
+            total = sum(struct.unpack(f"!{len(packet) // 2}H", packet))
+            total = (total >> 16) + (total & 0xFFFF)
+            packet = packet[:2] + struct.pack("!H", ~(total + (total >> 16)) & 0xFFFF) + packet[4:]
+        family, protocol = (socket.AF_INET6, 58) if v6 else (socket.AF_INET, 1)
+        with self.netns.socket(family, socket.SOCK_RAW, protocol) as sock:
+            sock.settimeout(timeout)
+            sock.sendto(packet, (address, 0))
+            while True:
+                data = sock.recv(200)
+                data = data if v6 else data[20:]
+                if data[0] == answer and data.endswith(mark):
+                    return True
+
+    def neighbour(self, address):
+        """What becomes of the question for an address on the segment: FAILED, or another state."""
+        self.netns.ip([f"route replace unicast {address} dev bridge table local"])
+        with self.netns.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.sendto(b"who is there?", (address, 9))
+
+        def state():
+            text = self.netns.run("ip", "neigh", "show", "to", address, "dev", "bridge").stdout.split()
+            return text and text[-1] != "INCOMPLETE" and text[-1]
+
+        return until(state, f"an answer for {address}, or none")
 
     def close(self):
         for sock in self._sockets:

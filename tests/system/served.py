@@ -17,12 +17,15 @@ def listener(kind, port):
 
 
 def answer_udp(sock, word, port):
-    """By a connected socket: the programs of a sandbox refuse datagrams without a connection."""
-    data, peer = sock.recvfrom(2048)
-    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as reply:
+    """By a connected socket of the very family: the programs of a sandbox refuse datagrams without one."""
+    data, (peer, peer_port, *_) = sock.recvfrom(2048)
+    v4 = peer.startswith("::ffff:")
+    with socket.socket(socket.AF_INET if v4 else socket.AF_INET6, socket.SOCK_DGRAM) as reply:
         reply.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        reply.bind(("::", port))
-        reply.connect(peer[:2])
+        if not v4:
+            reply.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        reply.bind(("0.0.0.0" if v4 else "::", port))
+        reply.connect((peer.removeprefix("::ffff:"), peer_port))
         reply.send(word + b" " + data)
 
 
