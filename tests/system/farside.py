@@ -34,6 +34,14 @@ CANARY_PORTS = (22, 53, 80, 443, 8080, 5353)
 _numbers = itertools.count(2)
 
 
+def _quoted(frame, at, protocol):
+    """Of an ICMP error: the packet that it is about, as what _parse() says of it."""
+    if (protocol, frame[at]) not in ((1, 3), (1, 11), (1, 12), (58, 1), (58, 2), (58, 3), (58, 4)):
+        return None
+    head = frame[:12] + struct.pack("!H", 0x0800 if protocol == 1 else 0x86DD)
+    return _parse(head + frame[at + 8 :])[1]
+
+
 def _parse(frame):
     """(kind, what, detail) of one frame: what pairs a question with its answer, detail is for people."""
     kind = struct.unpack_from("!H", frame, 12)[0]
@@ -57,8 +65,8 @@ def _parse(frame):
         return "ip", (protocol, ends[0], ports[0], ends[1], ports[1]), detail
     if protocol == 58 and frame[at] in DISCOVERY:
         return "discovery", None, detail
-    if protocol == 58 and frame[at] == 0:  # hop-by-hop header before a group report is protocol 0
-        return "ip", (protocol, ends[0], 0, ends[1], 0), detail
+    if protocol in (1, 58) and _quoted(frame, at, protocol):
+        return "error", _quoted(frame, at, protocol), detail
     if protocol == 0 and frame[at + 8] in DISCOVERY and frame[at] == 58:
         return "discovery", None, detail
     return "ip", (protocol, ends[0], 0, ends[1], 0), detail
@@ -129,7 +137,7 @@ class Capture:
                 asked.add(what)
                 continue
             opens = kind == "ip" and what[0] == 6 and "flags 0x02" in detail
-            answers = kind == "ip" and (what[0], *what[3:], *what[1:3]) in asked
+            answers = what in asked if kind == "error" else kind == "ip" and (what[0], *what[3:], *what[1:3]) in asked
             if number >= since and (opens or not answers):
                 found.append(detail)
         return found
@@ -154,6 +162,7 @@ class FarSide:
         ])
         for family in ("ipv4", "ipv6"):
             self.netns.sysctl(f"{family}/neigh/bridge/retrans_time_ms", 50)
+        self.wired = set()  # addresses of sandboxes
         self.heard = []  # (protocol, asked address, port, bytes)
         self._sockets = []
         self.capture = Capture(self.netns)
@@ -165,6 +174,7 @@ class FarSide:
         """An interface eth0 in the namespace, on the bridge; (name of the port, IPv4, IPv6)."""
         number = next(_numbers)
         ip4, ip6, name = f"10.77.0.{number}", f"fd77::{number:x}", f"port{number}"
+        netns.sysctl("ipv6/conf/default/accept_dad", 0)  # addresses are usable at once
         self.netns.ip([
             f"link add {name} mtu {mtu} type veth peer name eth0 mtu {mtu} netns {netns.path}",
             f"link set {name} master bridge",
@@ -180,6 +190,7 @@ class FarSide:
             f"route add default via {BRIDGE4}",
             f"route add default via {BRIDGE6}",
         ])
+        self.wired |= {ip4, ip6}
         return name, ip4, ip6
 
     # ---- canaries ------------------------------------------------------------------------------------
@@ -241,7 +252,9 @@ class FarSide:
 
     def neighbour(self, address):
         """What becomes of the question for an address on the segment: FAILED, or another state."""
-        self.netns.ip([f"route replace unicast {address} dev bridge table local"])
+        wired = address in self.wired
+        if not wired:
+            self.netns.ip([f"route add unicast {address} dev bridge table local"])
         with self.netns.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.sendto(b"who is there?", (address, 9))
 
@@ -249,7 +262,11 @@ class FarSide:
             text = self.netns.run("ip", "neigh", "show", "to", address, "dev", "bridge").stdout.split()
             return text and text[-1] != "INCOMPLETE" and text[-1]
 
-        return until(state, f"an answer for {address}, or none")
+        try:
+            return until(state, f"an answer for {address}, or none")
+        finally:
+            if not wired:
+                self.netns.ip([f"route del unicast {address} dev bridge table local"])
 
     def close(self):
         for sock in self._sockets:

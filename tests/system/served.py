@@ -11,20 +11,23 @@ def listener(kind, port):
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     sock.bind(("::", port))
+    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
     if kind == socket.SOCK_STREAM:
         sock.listen(1024)
     return sock
 
 
 def answer_udp(sock, word, port):
-    """By a connected socket of the very family: the programs of a sandbox refuse datagrams without one."""
-    data, (peer, peer_port, *_) = sock.recvfrom(2048)
+    """From the address that was asked, which the route would not choose, and by a connected socket: the programs
+    of a sandbox refuse datagrams without a connection."""
+    data, control, _, (peer, peer_port, *_) = sock.recvmsg(2048, 200)
+    asked = socket.inet_ntop(socket.AF_INET6, control[0][2][:16])
     v4 = peer.startswith("::ffff:")
     with socket.socket(socket.AF_INET if v4 else socket.AF_INET6, socket.SOCK_DGRAM) as reply:
         reply.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if not v4:
             reply.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        reply.bind(("0.0.0.0" if v4 else "::", port))
+        reply.bind((asked.removeprefix("::ffff:"), port))
         reply.connect((peer.removeprefix("::ffff:"), peer_port))
         reply.send(word + b" " + data)
 
