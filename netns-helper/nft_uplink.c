@@ -5,8 +5,7 @@
  *
  *   untracked  output, before conntrack: it looks at nothing but packets from or to an address of the
  *              uplink. A captured connection has an own address as its source, and costs no entry
- *   arriving   prerouting, not from lo: drops who claims to be one of the uplink's own addresses.
- *              Marks the connection when it is new, to an address of the uplink, and begins as an
+ *   arriving   prerouting, not from lo: drops who claims to be an address of the sandbox. Marks the connection when it is new, to an address of the uplink, and begins as an
  *              inbound one does: a TCP SYN, UDP, an echo request. (A segment out of the middle, of a
  *              connection that was there before, would count as new as well; its "replies" would
  *              leave.)
@@ -136,7 +135,25 @@ static void nft_uplink_begin(struct nft_batch *b)
 	}
 }
 
-static void nft_uplink_arriving(struct nft_batch *b, bool closed)
+/* Drops who claims to be the sandbox itself. */
+static void nft_uplink_impostors(struct nft_batch *b, const struct nft_spec *spec)
+{
+	struct nft_rule r = nft_rule_in(b, NFT_TABLE, "arriving");
+
+	nft_rule_family(&r, NFPROTO_IPV4);
+	nft_rule_bytes(&r, NFT_SADDR4, sizeof(spec->own4), NULL, spec->own4);
+	nft_rule_drop(&r);
+	r = nft_rule_in(b, NFT_TABLE, "arriving");
+	nft_rule_family(&r, NFPROTO_IPV6);
+	nft_rule_bytes(&r, NFT_SADDR6, sizeof(spec->own6), NULL, spec->own6);
+	nft_rule_drop(&r);
+	for (size_t i = 0; i < ARRAY_SIZE(nft_uplink_families); i++) {
+		r = nft_uplink_local(b, "arriving", &nft_uplink_families[i], true);
+		nft_rule_drop(&r);
+	}
+}
+
+static void nft_uplink_arriving(struct nft_batch *b, const struct nft_spec *spec)
 {
 	struct nft_rule r;
 
@@ -145,11 +162,8 @@ static void nft_uplink_arriving(struct nft_batch *b, bool closed)
 	r = nft_rule_in(b, NFT_TABLE, "arriving");
 	nft_rule_interface(&r, NFT_META_IIF, NFT_LO, true);
 	nft_rule_accept(&r);
-	for (size_t i = 0; i < ARRAY_SIZE(nft_uplink_families); i++) {
-		r = nft_uplink_local(b, "arriving", &nft_uplink_families[i], true);
-		nft_rule_drop(&r);
-		if (closed)
-			continue;
+	nft_uplink_impostors(b, spec);
+	for (size_t i = 0; i < ARRAY_SIZE(nft_uplink_families) && !spec->closed; i++) {
 		r = nft_uplink_local(b, "arriving", &nft_uplink_families[i], false);
 		nft_rule_goto(&r, "begin");
 	}
@@ -248,7 +262,7 @@ static void nft_uplink_leaving(struct nft_batch *b, bool closed)
 void nft_uplink_put(struct nft_batch *b, const struct nft_spec *spec)
 {
 	nft_uplink_untracked(b);
-	nft_uplink_arriving(b, spec->closed);
+	nft_uplink_arriving(b, spec);
 	nft_uplink_replies(b, spec->closed);
 	nft_uplink_leaving(b, spec->closed);
 }
