@@ -35,7 +35,7 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows listener refusals
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange journal leg lookup names origin record refuse registry relay report rewrite_head sandbox worker
+PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
 HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns nft nft_batch nft_rule notes privileges \
@@ -61,8 +61,12 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
+<<<<<<< HEAD
 UNIT_helper   := notes
 UNIT_proxy    := decide journal refuse rewrite_head
+=======
+UNIT_proxy    := decide journal notes refuse rewrite_head
+>>>>>>> daemon
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base
@@ -187,11 +191,11 @@ $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t
 
 # the helper has no archive: its tests link the one file
 define UNIT_HELPER_RULE
-$(B)/unit/test_$(1): $(B)/tests/unit/test_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
+$(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka
-UNITS += $(B)/unit/test_$(1)
+UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
 
