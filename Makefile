@@ -38,8 +38,9 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns nft nft_batch nft_rule notes privileges \
-            programs routes sandboxes serve state steer_program view
+HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns \
+            nft nft_batch nft_input nft_rule nft_sets notes privileges programs routes sandboxes serve state \
+            steer_program view
 BPF      := policy flows steer
 CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
@@ -61,12 +62,8 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-<<<<<<< HEAD
 UNIT_helper   := notes
-UNIT_proxy    := decide journal refuse rewrite_head
-=======
 UNIT_proxy    := decide journal notes refuse rewrite_head
->>>>>>> daemon
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base
