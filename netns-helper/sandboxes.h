@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "netns-helper/attach.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/notes.h"
 #include "netns-helper/proto.h"
 
@@ -55,6 +56,7 @@ struct sandboxes {
 	size_t count;
 	struct programs *programs; /* borrowed */
 	struct steer_program *steer;
+	const struct lane_bpf *bpf; /* borrowed: whether there is BPF at all */
 	bool linked; /* a daemon is connected */
 	pid_t daemon; /* … of this pid */
 	struct notes notes; /* about the machine */
@@ -63,7 +65,9 @@ struct sandboxes {
 /* What to do when sallyportd is not connected, for a person. */
 extern const char sandboxes_no_daemon[];
 
-void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer);
+/* Without BPF both programs are NULL and *bpf says why. */
+void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer,
+	const struct lane_bpf *bpf);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);
