@@ -23,6 +23,7 @@
 #include "bpf/capture.h"
 #include "netns-helper/attach.h"
 #include "netns-helper/document.h"
+#include "netns-helper/hosts.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/steer_program.h"
@@ -186,6 +187,7 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 		return fault_set(fault, -ENOMEM, "out of memory");
 	memcpy(a->id, spec->request->id, sizeof(a->id));
 	memcpy(a->search, spec->request->search, sizeof(a->search));
+	a->hosts = spec->hosts;
 	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
 		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
@@ -213,6 +215,8 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 	struct nft_spec table = {
 		.mode = PROTO_SEALED,
 		.lane = PROTO_LANE_BPF,
+		.hosts = a->hosts->ip,
+		.nhosts = a->hosts->n,
 		.openings = openings,
 		.nopenings = nopenings,
 	};
@@ -237,6 +241,19 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 		return fault_set(
 			fault, r, "cannot activate the sk_lookup program: %s", strerror(-r));
 	return 0;
+}
+
+/* Runs in the namespace. */
+static int attach_set_hosts(void *arg)
+{
+	const struct hosts_list *hosts = arg;
+
+	return nft_set_hosts(hosts->ip, hosts->n);
+}
+
+int attach_renew_hosts(struct attachment *a)
+{
+	return a->nft ? netns_within(a->netns_fd, attach_set_hosts, (void *)a->hosts) : 0;
 }
 
 void attach_shut(struct attachment *a)
