@@ -210,7 +210,12 @@ static int attach_load_table(void *arg)
 int attach_finish(struct attachment *a, const uint8_t digest[32],
 	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
 {
-	struct nft_spec table = {.openings = openings, .nopenings = nopenings};
+	struct nft_spec table = {
+		.mode = PROTO_SEALED,
+		.lane = PROTO_LANE_BPF,
+		.openings = openings,
+		.nopenings = nopenings,
+	};
 	int r;
 
 	memcpy(table.own4, a->own4, sizeof(a->own4));

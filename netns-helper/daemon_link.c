@@ -167,6 +167,27 @@ static int daemon_link_withdraw(struct daemon_link *link, const struct sandbox *
 	return daemon_link_send(link, &name, sizeof(name), NULL, 0);
 }
 
+/* What is degraded of a sandbox, or ("") of the machine. */
+static int daemon_link_notes(struct daemon_link *link, const char *id, struct notes *notes)
+{
+	struct note *due;
+	int r;
+
+	while ((due = notes_due(notes))) {
+		struct proto_note note = {.head = {PROTO_NOTE, PROTO_VERSION}};
+
+		memcpy(note.id, id, strlen(id));
+		memcpy(note.feature, due->feature, sizeof(note.feature));
+		memcpy(note.reason, due->reason, sizeof(note.reason));
+		memcpy(note.remedy, due->remedy, sizeof(note.remedy));
+		r = daemon_link_send(link, &note, sizeof(note), NULL, 0);
+		if (r < 0)
+			return r;
+		notes_told(notes, due);
+	}
+	return 0;
+}
+
 static int daemon_link_pump_one(struct daemon_link *link, struct sandbox *sandbox)
 {
 	int r = 0;
@@ -178,6 +199,11 @@ static int daemon_link_pump_one(struct daemon_link *link, struct sandbox *sandbo
 		sandbox->offer_due = false;
 		sandbox->answer_owed = true;
 		sandbox->known = true;
+	}
+	if (sandbox->known && sandbox->state != SANDBOX_LEAVING) {
+		r = daemon_link_notes(link, sandbox->attachment->id, &sandbox->notes);
+		if (r < 0)
+			return r;
 	}
 	if (sandbox->withdraw_due) {
 		r = daemon_link_withdraw(link, sandbox);
@@ -194,6 +220,7 @@ void daemon_link_pump(struct daemon_link *link)
 
 	if (link->peer.fd < 0)
 		return;
+	r = daemon_link_notes(link, "", &link->sandboxes->notes);
 	for (struct sandbox *one = link->sandboxes->first; one && r == 0; one = one->next)
 		r = daemon_link_pump_one(link, one);
 	if (r == 0 && link->blocked) {

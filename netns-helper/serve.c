@@ -526,6 +526,7 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 out:
 	if (serve->link.loop)
 		daemon_link_done(&serve->link, serve->options->private);
+	sandboxes_done(&serve->sandboxes);
 	cleanup_close(&serve->listener.fd);
 	steer_program_close(steer);
 	programs_close(programs);

@@ -233,6 +233,7 @@ static void sandbox_drop(struct sandbox *s)
 	placeholders_free(s->placeholders);
 	credset_unref(s->credentials);
 	policy_unref(s->policy);
+	notes_done(&s->notes);
 	free(s);
 }
 

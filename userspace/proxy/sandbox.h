@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/slice.h"
+#include "proxy/notes.h"
 #include "ring/loop.h"
 
 struct ca;
@@ -79,6 +80,7 @@ struct sandbox {
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
 	uint64_t refusals; /* of the kernel; control thread */
+	struct notes notes; /* control thread */
 	unsigned lookups; /* at the resolver; control thread */
 };
 

@@ -197,6 +197,7 @@ void worker_seat_leave(struct worker *w, struct sandbox *sb)
 		return;
 	}
 	seat->leaving = true;
+	seat->lookups++; /* it stays until the end of this function, which may be its own end */
 	for (unsigned i = 0; i < 2 * LIMIT_SLOTS; i++) {
 		struct io_uring_sqe *sqe;
 
@@ -216,7 +217,9 @@ void worker_seat_leave(struct worker *w, struct sandbox *sb)
 	leaves_forget(w->leaves, sb->serial);
 	if (seat->names)
 		names_stop(seat->names);
-	origin_forget(seat); /* may be the last thing: the seat is gone then */
+	origin_forget(seat);
+	seat->lookups--;
+	worker_seat_check(seat); /* a worker without a slot has nothing to wait for */
 }
 
 void worker_seat_refresh(struct worker *w, struct sandbox *sb, struct credset *set)
