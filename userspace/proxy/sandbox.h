@@ -71,7 +71,6 @@ struct sandbox {
 	} trusts[SANDBOX_TRUSTS];
 	unsigned ntrusts;
 
-	struct sandbox_order take[LIMIT_WORKERS], leave[LIMIT_WORKERS], refresh[LIMIT_WORKERS];
 	bool leaving; /* sandbox_unseat() was called: no order follows */
 	unsigned seated; /* workers that have it */
 	bool stale; /* not offered again since the helper came back */
@@ -84,6 +83,11 @@ struct sandbox {
 	uint64_t refusals; /* of the kernel; control thread */
 	struct notes notes; /* control thread */
 	unsigned lookups; /* at the resolver; control thread */
+
+	/* what goes to each worker, one behind the other */
+	struct {
+		struct sandbox_order take, leave, refresh;
+	} orders[];
 };
 
 /* Where sandbox_new() finds and keeps what belongs to a sandbox. */
