@@ -35,12 +35,12 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows listener refusals
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange journal leg lookup names origin record refuse registry relay report rewrite_head sandbox worker
+PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := addresses arguments attach bounding cgroup client daemon_link document enter handout intervals jail \
-            lane listeners loop main netns nft nft_batch nft_input nft_lane nft_rule nft_sets nft_uplink notes \
-            openings pins privileges programs programs_sandbox routes rtnl rules sandboxes serve state \
+HELPER   := addresses arguments attach bounding cgroup client daemon_link document enter handout hosts intervals \
+            jail lane listeners loop main netns nft nft_batch nft_input nft_lane nft_rule nft_sets nft_uplink \
+            notes openings pins privileges programs programs_sandbox routes rtnl rules sandboxes serve state \
             steer_program sysctls unix_paths uplink view
 BPF      := policy flows steer
 CTL      := check client show
@@ -64,7 +64,7 @@ UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
 UNIT_helper   := notes
-UNIT_proxy    := decide journal refuse rewrite_head
+UNIT_proxy    := decide journal notes refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base
@@ -189,11 +189,11 @@ $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t
 
 # the helper has no archive: its tests link the one file
 define UNIT_HELPER_RULE
-$(B)/unit/test_$(1): $(B)/tests/unit/test_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
+$(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka
-UNITS += $(B)/unit/test_$(1)
+UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
 

@@ -27,6 +27,7 @@
 #include "bpf/capture.h"
 #include "netns-helper/attach.h"
 #include "netns-helper/document.h"
+#include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/programs.h"
@@ -148,6 +149,8 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 		.closed = closed,
 		.locals = a->uplink.addresses.list,
 		.nlocals = a->uplink.addresses.n,
+		.hosts = a->hosts->ip,
+		.nhosts = a->hosts->n,
 		.openings = openings,
 		.nopenings = nopenings,
 		.nslots = a->listeners.nslots,
@@ -273,6 +276,7 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	memcpy(a->search, spec->request->search, sizeof(a->search));
 	a->mode = (enum proto_mode)spec->request->mode;
 	a->uplink.addresses.fd = -1;
+	a->hosts = spec->hosts;
 	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
 	a->lane = spec->lane;
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
@@ -340,6 +344,19 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 		r = attach_activate(a, fault);
 	a->active = r == 0;
 	return r;
+}
+
+/* Runs in the namespace. */
+static int attach_set_hosts(void *arg)
+{
+	const struct hosts_list *hosts = arg;
+
+	return nft_set_hosts(hosts->ip, hosts->n);
+}
+
+int attach_renew_hosts(struct attachment *a)
+{
+	return a->nft ? netns_within(a->netns_fd, attach_set_hosts, (void *)a->hosts) : 0;
 }
 
 void attach_shut(struct attachment *a)

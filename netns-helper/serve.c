@@ -49,6 +49,7 @@
 #include <unistd.h>
 
 #include "netns-helper/daemon_link.h"
+#include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
@@ -96,6 +97,7 @@ struct serve {
 	struct loop loop;
 	struct loop_source listener;
 	struct loop_source signals;
+	struct hosts hosts;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
 	struct lane_bpf bpf;
@@ -529,6 +531,23 @@ static void serve_load(
 	*programs = NULL;
 }
 
+/* The host's addresses have changed, or cannot be read. */
+static void serve_hosts(struct hosts *hosts)
+{
+	struct serve *serve = container_of(hosts, struct serve, hosts);
+
+	if (hosts->failed)
+		sandboxes_note(&serve->sandboxes, "", "host addresses", strerror(-hosts->failed),
+			"those of before are refused, new ones are not: give the host memory");
+	else if (hosts->list.cut)
+		sandboxes_note(&serve->sandboxes, "", "host addresses",
+			"the host has more addresses than are kept; the rest is not refused",
+			"have at most 1024, or start the helper in a network namespace of its own");
+	else
+		sandboxes_note(&serve->sandboxes, "", "host addresses", "", "");
+	sandboxes_hosts_changed(&serve->sandboxes);
+}
+
 /* Start, service, end; each stage undoes only itself. */
 static int serve_with_state(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
@@ -537,10 +556,15 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	int r;
 
 	serve_load(serve, &programs, &steer);
-	sandboxes_init(&serve->sandboxes, &serve->loop, programs, steer, &serve->bpf);
+	sandboxes_init(&serve->sandboxes, &serve->loop, programs, steer, &serve->bpf,
+		&serve->hosts.list);
 	if (!programs)
 		sandboxes_note(
 			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
+	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
+	if (r < 0)
+		goto out;
+	serve_hosts(&serve->hosts);
 	r = serve_listen(serve, user, programs, fault);
 	if (r < 0)
 		goto out;
@@ -551,6 +575,7 @@ out:
 	if (serve->link.loop)
 		daemon_link_done(&serve->link, serve->options->private);
 	sandboxes_done(&serve->sandboxes);
+	hosts_close(&serve->hosts);
 	cleanup_close(&serve->listener.fd);
 	steer_program_close(steer);
 	programs_close(programs);
