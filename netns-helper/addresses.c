@@ -35,7 +35,8 @@ static int addresses_each(const struct nlmsghdr *message, void *arg)
 	{
 		if (mnl_attr_get_payload_len(attr) != (head->ifa_family == AF_INET ? 4 : 16))
 			continue;
-		if (mnl_attr_get_type(attr) == IFA_LOCAL) /* where both are, the other is the peer's */
+		if (mnl_attr_get_type(attr) ==
+			IFA_LOCAL) /* where both are, the other is the peer's */
 			local = mnl_attr_get_payload(attr);
 		else if (mnl_attr_get_type(attr) == IFA_ADDRESS)
 			address = mnl_attr_get_payload(attr);

@@ -116,8 +116,8 @@ static int attach_enter(void *arg)
 	int r = attach_arrange(a, in->fault);
 
 	if (r == 0) {
-		r = listeners_open(listeners_slots(), a->routes.v6, a->lane == PROTO_LANE_NFT,
-			&a->listeners);
+		r = listeners_open(
+			listeners_slots(), a->routes.v6, a->lane == PROTO_LANE_NFT, &a->listeners);
 		if (r < 0)
 			(void)fault_set(
 				in->fault, r, "cannot open the listeners: %s", strerror(-r));
@@ -220,8 +220,8 @@ static int attach_locals(struct attachment *a, struct fault *fault)
 	if (r == 0)
 		r = steer_program_set_locals(a->steer, l->list, l->n, fault);
 	if (r < 0)
-		return fault_set(fault, r, "cannot set the addresses of its interfaces: %s",
-			strerror(-r));
+		return fault_set(
+			fault, r, "cannot set the addresses of its interfaces: %s", strerror(-r));
 	return 0;
 }
 
@@ -380,8 +380,8 @@ void attach_undo(struct attachment *a)
 	struct fault ignored = {""};
 
 	attach_shut(a);
-	a->left_closed = a->mode == PROTO_UPLINK && a->active && a->nft &&
-			 cgroup_populated(a->cgroup_fd);
+	a->left_closed =
+		a->mode == PROTO_UPLINK && a->active && a->nft && cgroup_populated(a->cgroup_fd);
 	if (a->left_closed)
 		(void)attach_table(a, true, NULL, 0,
 			&ignored); /* or what was loaded stays, which holds as well */

@@ -35,7 +35,9 @@ static int bounding_word(const char *word, uint64_t *set)
 		return -EINVAL;
 	for (char *c = full; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
-	if (cap_from_name(full, &value) < 0 || value >= 64)
+	/* libcap reads as far as it understands */
+	if (full[strspn(full, "abcdefghijklmnopqrstuvwxyz_")] || cap_from_name(full, &value) < 0 ||
+		value >= 64)
 		return -EINVAL;
 	*set |= 1ULL << value;
 	return 0;

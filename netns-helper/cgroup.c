@@ -181,8 +181,7 @@ static int cgroup_each_of(int fd, const char *file, int (*each)(pid_t pid, void 
 	return r;
 }
 
-static int cgroup_each_below(
-	int fd, int depth, int (*each)(pid_t pid, void *arg), void *arg)
+static int cgroup_each_below(int fd, int depth, int (*each)(pid_t pid, void *arg), void *arg)
 {
 	int copy, r = cgroup_each_of(fd, "cgroup.procs", each, arg);
 	const struct dirent *entry;

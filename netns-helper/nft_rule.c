@@ -147,7 +147,8 @@ void nft_rule_transport(struct nft_rule *r, uint32_t offset, uint32_t n, const u
 
 void nft_rule_syn(struct nft_rule *r)
 {
-	static const uint8_t mask[] = {NFT_RULE_SYN | NFT_RULE_ACK}, none[1], syn[] = {NFT_RULE_SYN};
+	static const uint8_t mask[] = {NFT_RULE_SYN | NFT_RULE_ACK}, none[1],
+			     syn[] = {NFT_RULE_SYN};
 
 	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_FLAGS, sizeof(syn));
 	nft_rule_bits(r, mask, none, sizeof(syn));

@@ -43,7 +43,8 @@ enum {
 	NFT_UPLINK_IHL4 = 0, /* offset of version and length of the IPv4 header */
 	NFT_UPLINK_NEXT6 = 6, /* … of the next header's number in the IPv6 one */
 	NFT_UPLINK_TYPE = 0, /* … of the type in the ICMP header */
-	NFT_UPLINK_ESTABLISHED = NF_CT_STATE_BIT(IP_CT_ESTABLISHED) | NF_CT_STATE_BIT(IP_CT_RELATED),
+	NFT_UPLINK_ESTABLISHED =
+		NF_CT_STATE_BIT(IP_CT_ESTABLISHED) | NF_CT_STATE_BIT(IP_CT_RELATED),
 	NFT_UPLINK_NEW = NF_CT_STATE_BIT(IP_CT_NEW),
 };
 

@@ -15,7 +15,7 @@ enum {
  * Sends one request (its sequence number is set here) and calls `each`, a callback of libmnl, on
  * every message of the answer until the acknowledgement or the end of the dump. 0 or -errno.
  */
-int rtnl_talk(
-	struct nlmsghdr *request, int (*each)(const struct nlmsghdr *message, void *arg), void *arg);
+int rtnl_talk(struct nlmsghdr *request, int (*each)(const struct nlmsghdr *message, void *arg),
+	void *arg);
 
 #endif

@@ -86,12 +86,21 @@ static void rules_read(const struct nlmsghdr *message, struct rules_row *ret, bo
 	mnl_attr_for_each(attr, message, sizeof(*rule))
 	{
 		switch (mnl_attr_get_type(attr)) {
-		case FRA_PRIORITY: ret->preference = mnl_attr_get_u32(attr); break;
-		case FRA_FWMARK: ret->mark = mnl_attr_get_u32(attr); break;
-		case FRA_TABLE: ret->table = mnl_attr_get_u32(attr); break;
+		case FRA_PRIORITY:
+			ret->preference = mnl_attr_get_u32(attr);
+			break;
+		case FRA_FWMARK:
+			ret->mark = mnl_attr_get_u32(attr);
+			break;
+		case FRA_TABLE:
+			ret->table = mnl_attr_get_u32(attr);
+			break;
 		case FRA_IIFNAME:
-		case FRA_OIFNAME: *ret_plain = false; break;
-		default: break;
+		case FRA_OIFNAME:
+			*ret_plain = false;
+			break;
+		default:
+			break;
 		}
 	}
 }

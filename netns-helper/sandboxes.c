@@ -169,14 +169,14 @@ static int sandboxes_watch(struct sandboxes *s, struct sandbox *sandbox, struct 
 	int r;
 
 	sandbox->all = s;
-	sandbox->addresses = (struct loop_source){
-		sandbox->attachment->uplink.addresses.fd, sandboxes_addresses};
+	sandbox->addresses =
+		(struct loop_source){sandbox->attachment->uplink.addresses.fd, sandboxes_addresses};
 	if (sandbox->addresses.fd < 0)
 		return 0;
 	r = loop_watch(s->loop, &sandbox->addresses, EPOLLIN);
 	if (r < 0)
-		return fault_set(fault, r, "cannot watch the addresses of its interfaces: %s",
-			strerror(-r));
+		return fault_set(
+			fault, r, "cannot watch the addresses of its interfaces: %s", strerror(-r));
 	return 0;
 }
 

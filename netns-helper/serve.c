@@ -242,8 +242,8 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	if (sandbox) {
 		a = sandbox->attachment;
 		(void)snprintf(reply.text, sizeof(reply.text),
-			"%s %s mode=%s lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s",
-			a->id, sandboxes_state_name(sandbox->state),
+			"%s %s mode=%s lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
+			sandboxes_state_name(sandbox->state),
 			a->mode == PROTO_UPLINK ? "uplink" : "sealed", lane_name(a->lane),
 			(unsigned long long)a->cookie, a->listeners.nslots,
 			a->routes.v6 ? "yes" : "no",
@@ -556,8 +556,8 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	int r;
 
 	serve_load(serve, &programs, &steer);
-	sandboxes_init(&serve->sandboxes, &serve->loop, programs, steer, &serve->bpf,
-		&serve->hosts.list);
+	sandboxes_init(
+		&serve->sandboxes, &serve->loop, programs, steer, &serve->bpf, &serve->hosts.list);
 	if (!programs)
 		sandboxes_note(
 			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);

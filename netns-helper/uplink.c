@@ -70,15 +70,16 @@ static int uplink_process(pid_t pid, void *arg)
 
 	if (pid == 0)
 		return fault_set(scan->fault, -EPERM,
-			"--mode uplink: a process in the cgroup is of a pid namespace that cannot be "
+			"--mode uplink: a process in the cgroup is of a pid namespace that cannot "
+			"be "
 			"seen from here: its capabilities are unknown (--bounding declares them)");
 	r = bounding_of(pid, &set, comm);
 	if (r == -ESRCH)
 		return 0;
 	if (r < 0)
 		return fault_set(scan->fault, r,
-			"--mode uplink: the capabilities of process %d cannot be read: %s", (int)pid,
-			strerror(-r));
+			"--mode uplink: the capabilities of process %d cannot be read: %s",
+			(int)pid, strerror(-r));
 	scan->n++;
 	(void)snprintf(who, sizeof(who), "process %d (%s)", (int)pid, comm);
 	return uplink_judge(set, who, scan->fault);
@@ -90,8 +91,8 @@ static int uplink_processes(int cgroup_fd, struct fault *fault)
 	int r = cgroup_each(cgroup_fd, uplink_process, &scan);
 
 	if (r < 0)
-		return fault_set(fault, r, "--cgroup: its processes cannot be listed: %s",
-			strerror(-r));
+		return fault_set(
+			fault, r, "--cgroup: its processes cannot be listed: %s", strerror(-r));
 	if (scan.n == 0)
 		return fault_set(fault, -EPERM,
 			"--mode uplink: no process is in the cgroup yet, so that nothing tells its "
@@ -111,12 +112,14 @@ static int uplink_owner(int netns_fd, struct fault *fault)
 			"--netns: the user namespace that owns it cannot be found: %s",
 			strerror(errno));
 	if (owner >= 0 && (own < 0 || fstat(owner, &theirs) < 0 || fstat(own, &ours) < 0))
-		return fault_set(fault, -errno, "the helper's own user namespace cannot be read: %s",
-			strerror(errno));
+		return fault_set(fault, -errno,
+			"the helper's own user namespace cannot be read: %s", strerror(errno));
 	if (owner < 0 || theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino)
 		return fault_set(fault, -EPERM,
-			"--mode uplink: the network namespace belongs to another user namespace than "
-			"the helper's, whose root may undo everything in it: use sealed mode, or no "
+			"--mode uplink: the network namespace belongs to another user namespace "
+			"than "
+			"the helper's, whose root may undo everything in it: use sealed mode, or "
+			"no "
 			"user namespace (docker, podman: --userns=host)");
 	return 0;
 }
@@ -137,8 +140,8 @@ int uplink_set_up(bool v6, struct fault *fault, struct uplink *ret)
 	int r = addresses_open(&u.addresses);
 
 	if (r < 0)
-		return fault_set(fault, r,
-			"cannot read the addresses of the network namespace: %s", strerror(-r));
+		return fault_set(fault, r, "cannot read the addresses of the network namespace: %s",
+			strerror(-r));
 	if (u.addresses.cut) {
 		uplink_done(&u);
 		return fault_set(fault, -E2BIG,

@@ -74,17 +74,18 @@ def test_outbound_is_captured_and_swapped(pair, stack, origin):
 
 
 def test_ten_thousand_come_in_while_outbound_is_captured(pair, far, stack):
-    """Each connection is one request, from four clients over both families."""
-    sandbox, each = pair[0], 2500
-    failures, done = [], threading.Event()
+    """Four clients over both families, 500 connections each, five requests a connection."""
+    sandbox, failures, done = pair[0], [], threading.Event()
 
     def many(address):
-        for number in range(each):
+        for number in range(500):
             with socket.create_connection((address, PORT), 10) as sock:
-                sock.sendall(b"%d" % number)
-                answer = sock.recv(200)
-                if not answer.startswith(sandbox.id.encode()) or not answer.endswith(b" %d" % number):
-                    failures.append(answer)
+                for request in range(5):
+                    sock.sendall(b"%d.%d" % (number, request))
+                    answer = sock.recv(200)
+                    if not answer.startswith(sandbox.id.encode()) or not answer.endswith(b" %d.%d" % (number, request)):
+                        failures.append(answer)
+                    answered.append(1)
 
     def asked(address):
         try:
@@ -101,7 +102,7 @@ def test_ten_thousand_come_in_while_outbound_is_captured(pair, far, stack):
                 answered += 1
         counts.append(answered)
 
-    counts = []
+    counts, answered = [], []
     mark = stack.audit_mark()
     others = threading.Thread(target=outbound)
     clients = [threading.Thread(target=asked, args=(a,)) for a in (sandbox.ip4, sandbox.ip6) for _ in range(2)]
@@ -112,6 +113,7 @@ def test_ten_thousand_come_in_while_outbound_is_captured(pair, far, stack):
     done.set()
     others.join()
     assert not failures, failures[:5]
+    assert len(answered) == 10000
     assert counts[0] > 0
     until(lambda: len(stack.audit(mark, kind="connection", sandbox=sandbox.id)) >= counts[0], "their records")
     events = stack.audit(mark, kind="connection", sandbox=sandbox.id)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may have an uplink, what an attach changes in the namespace, and that a detach undoes it."""
-import json
 import os
 import signal
 import socket
@@ -11,7 +10,6 @@ import pytest
 import documents
 import launcher
 from farside import FarSide, UplinkSandbox
-from helper_rig import cgroup_tree
 from origin.netns import Netns
 from sandbox import JOINING
 from waiting import until
@@ -113,6 +111,7 @@ def test_processes_without_them_may_have_an_uplink(wired):
     sandbox.attach()
     (line,) = [l for l in sandbox.stack.netns("list").stdout.splitlines() if l.startswith(sandbox.id + " ")]
     assert " mode=uplink " in line
+    assert sandbox.stack.get(f"/v1/sandboxes/{sandbox.id}")["network"] == "uplink"
     maps = sandbox.stack.maps("sandboxes") if " lane=bpf " in line else []
     modes = [e["formatted"]["value"]["mode"] for e in maps if e["formatted"]["value"]["id"] == sandbox.id]
     assert modes in ([1], []), "as CAPTURE_UPLINK says"
@@ -218,6 +217,41 @@ def test_a_detach_under_a_living_process_leaves_it_without_a_network(wired, far)
     sandbox.attach()  # and it can be attached anew
     assert sandbox.detach().returncode == 0
     assert "sallyport" not in sandbox.netns.run("nft", "list", "ruleset").stdout
+
+
+def test_run_with_an_uplink(world, far):
+    """The command's own server is reached by an interface that somebody has wired; the namespace is left as it was."""
+    netns = Netns("wired")
+    port, ip4, ip6 = far.wire(netns)
+    before = state(netns)
+    policy = world.write("uplink.policy.yaml", f"""\
+version: 1
+name: run
+default: deny
+upstream:
+  - {{hosts: ["*"], ca: {world.pki.ca}}}
+rules:
+  - {{name: a, hosts: [api.test], action: allow}}
+""")
+    script = os.path.join(os.path.dirname(__file__), "served.py")
+    command = f"curl -sS https://api.test/launched && exec /usr/bin/python3 -E -S {script} word 8080"
+    process = launcher.start(world, "run", "--uplink", "--netns", netns.path, "--policy", policy, "--", "sh", "-c", command)
+    try:
+        assert "hello from api.test" in process.stdout.readline()
+        assert process.stdout.readline() == "listening\n"
+        for address in (ip4, ip6):
+            assert far.ask(address, 8080).startswith(b"word ")
+    finally:
+        launcher.interrupt_group(process, signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert state(netns) == before
+    netns.close()
+
+
+def test_run_says_what_an_uplink_wants(world):
+    for words, text in ((["--uplink"], "--netns PATH"), (["--netns", "/run/netns/none"], "--uplink")):
+        done = launcher.run(world, "run", *words, "--", "true")
+        assert done.returncode == 64 and text in done.stderr
 
 
 def test_when_the_helper_is_killed_nothing_leaves_and_a_new_one_takes_it(world, far, another_stack):
