@@ -26,6 +26,7 @@
 #include "bpf/capture.h"
 #include "netns-helper/attach.h"
 #include "netns-helper/document.h"
+#include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/programs.h"
@@ -131,6 +132,8 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 		.mode = PROTO_SEALED,
 		.lane = a->lane,
 		.closed = closed,
+		.hosts = a->hosts->ip,
+		.nhosts = a->hosts->n,
 		.openings = openings,
 		.nopenings = nopenings,
 		.nslots = a->listeners.nslots,
@@ -152,6 +155,8 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 static int attach_steer(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct steer_spec steer = {
+		.id = a->id,
+		.pins = programs_pins(spec->programs),
 		.netns_fd = a->netns_fd,
 		.nslots = a->listeners.nslots,
 		.listeners4 = a->listeners.tcp4,
@@ -169,13 +174,17 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 static int attach_programs(
 	struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
+	const char *unix_paths[PROTO_UNIX_PATHS];
 	struct programs_spec programs = {
 		.id = a->id,
 		.netns_cookie = a->cookie,
 		.cgroup_fd = a->cgroup_fd,
 		.mode = CAPTURE_SEALED,
+		.unix_paths = unix_paths,
 	};
 
+	for (size_t i = 0; i < PROTO_UNIX_PATHS && spec->request->unix_paths[i][0]; i++)
+		unix_paths[programs.nunix_paths++] = spec->request->unix_paths[i];
 	attach_mapped(a->own4, programs.own4);
 	if (a->routes.v6)
 		memcpy(programs.own6, a->own6, sizeof(programs.own6));
@@ -228,6 +237,7 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 		return fault_set(fault, -ENOMEM, "out of memory");
 	memcpy(a->id, spec->request->id, sizeof(a->id));
 	memcpy(a->search, spec->request->search, sizeof(a->search));
+	a->hosts = spec->hosts;
 	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
 	a->lane = spec->lane;
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
@@ -269,6 +279,19 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
 	r = attach_table(a, false, openings, nopenings, fault);
 	return r < 0 ? r : attach_activate(a, fault);
+}
+
+/* Runs in the namespace. */
+static int attach_set_hosts(void *arg)
+{
+	const struct hosts_list *hosts = arg;
+
+	return nft_set_hosts(hosts->ip, hosts->n);
+}
+
+int attach_renew_hosts(struct attachment *a)
+{
+	return a->nft ? netns_within(a->netns_fd, attach_set_hosts, (void *)a->hosts) : 0;
 }
 
 void attach_shut(struct attachment *a)

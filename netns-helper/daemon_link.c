@@ -135,10 +135,14 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.mode = PROTO_SEALED,
 		.lane = (uint8_t)a->lane,
 	};
+	_cleanup_close_ int flows =
+		a->lane == PROTO_LANE_BPF ? programs_open_flows(a->programs) : -1;
 	int fds[PROTO_OFFER_FDS];
 	struct stat st;
 	size_t n = 0;
 
+	if (a->lane == PROTO_LANE_BPF && flows < 0)
+		return flows;
 	if (fstat(a->cgroup_fd, &st) < 0)
 		return -errno;
 	offer.cgroup = st.st_ino;
@@ -149,7 +153,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 	memcpy(offer.search, a->search, sizeof(offer.search));
 	fds[n++] = a->policy_fd;
 	if (a->lane == PROTO_LANE_BPF)
-		fds[n++] = programs_flows_fd(a->programs);
+		fds[n++] = flows;
 	fds[n++] = a->listeners.udp4;
 	if (a->routes.v6)
 		fds[n++] = a->listeners.udp6;

@@ -4,7 +4,8 @@
  *
  * What did not come in by lo: drop. Port 53: accept, before the address classes and on loopback
  * too. 853: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
- * that name metadata addresses, metadata, other openings, refused classes, accept. All else: refuse.
+ * that name metadata addresses, metadata, other openings, the host's addresses, refused classes, accept.
+ * All else: refuse.
  *
  * A closed table refuses port 53 and then lets loopback and own addresses alone through: nothing of
  * the sandbox reaches us, but the ends of its connections still reach it.
@@ -176,6 +177,7 @@ static void nft_input_addresses(struct nft_batch *b, const struct nft_spec *spec
 	nft_input_openings(b, spec, true);
 	nft_input_refusals(b, "metadata4", "metadata6");
 	nft_input_openings(b, spec, false);
+	nft_input_refusals(b, "host4", "host6");
 	nft_input_refusals(b, "refused4", "refused6");
 	r = nft_input_rule(b);
 	nft_rule_protocol(&r, IPPROTO_TCP);

@@ -9,9 +9,10 @@
  * made.
  *
  * When the daemon dies, sandboxes stay and connections wait in the backlog. When this process dies
- * (SIGKILL), its BPF links go with it: in a sealed namespace every connect() is then refused
- * (ECONNREFUSED, nobody listens), nothing can leave, and the nft table and the routes stay until
- * the namespace ends. A new helper does not take old sandboxes over: they are attached anew.
+ * (SIGKILL), its BPF links stay, since they are pinned, and the daemon goes on with its copies of
+ * the listeners; when both are dead, nobody listens: in a sealed namespace every connect() that is
+ * not refused by its address is then refused with ECONNREFUSED, and nothing can leave. A new helper
+ * does not take old sandboxes over: it detaches what it finds, and they are attached anew.
  *
  * Why each request is tolerable, should the asking side be taken over:
  *
@@ -48,6 +49,7 @@
 #include <unistd.h>
 
 #include "netns-helper/daemon_link.h"
+#include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
@@ -95,6 +97,7 @@ struct serve {
 	struct loop loop;
 	struct loop_source listener;
 	struct loop_source signals;
+	struct hosts hosts;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
 	struct lane_bpf bpf;
@@ -527,6 +530,23 @@ static void serve_load(
 	*programs = NULL;
 }
 
+/* The host's addresses have changed, or cannot be read. */
+static void serve_hosts(struct hosts *hosts)
+{
+	struct serve *serve = container_of(hosts, struct serve, hosts);
+
+	if (hosts->failed)
+		sandboxes_note(&serve->sandboxes, "", "host addresses", strerror(-hosts->failed),
+			"those of before are refused, new ones are not: give the host memory");
+	else if (hosts->list.cut)
+		sandboxes_note(&serve->sandboxes, "", "host addresses",
+			"the host has more addresses than are kept; the rest is not refused",
+			"have at most 1024, or start the helper in a network namespace of its own");
+	else
+		sandboxes_note(&serve->sandboxes, "", "host addresses", "", "");
+	sandboxes_hosts_changed(&serve->sandboxes);
+}
+
 /* Start, service, end; each stage undoes only itself. */
 static int serve_with_state(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
@@ -535,10 +555,14 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	int r;
 
 	serve_load(serve, &programs, &steer);
-	sandboxes_init(&serve->sandboxes, programs, steer, &serve->bpf);
+	sandboxes_init(&serve->sandboxes, programs, steer, &serve->bpf, &serve->hosts.list);
 	if (!programs)
 		sandboxes_note(
 			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
+	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
+	if (r < 0)
+		goto out;
+	serve_hosts(&serve->hosts);
 	r = serve_listen(serve, user, programs, fault);
 	if (r < 0)
 		goto out;
@@ -549,6 +573,7 @@ out:
 	if (serve->link.loop)
 		daemon_link_done(&serve->link, serve->options->private);
 	sandboxes_done(&serve->sandboxes);
+	hosts_close(&serve->hosts);
 	cleanup_close(&serve->listener.fd);
 	steer_program_close(steer);
 	programs_close(programs);

@@ -43,6 +43,10 @@ struct control_sandbox {
 	uint64_t connections, open, requests, denied, swaps, misdirected, refusals;
 	const struct control_credential *credentials; /* never a value, never a placeholder */
 	unsigned ncredentials;
+	bool is_degraded;
+	/* Tells each feature that does not work in it by one control_degraded_write(). */
+	void (*degraded)(void *arg, struct json *j);
+	void *arg;
 };
 
 struct control_source {

@@ -37,6 +37,7 @@ union link_message {
 	struct proto_hello hello;
 	struct proto_offer offer;
 	struct proto_name name;
+	struct proto_note note;
 };
 
 static void link_lost(struct link *l)
@@ -72,6 +73,13 @@ static bool link_offer_valid(const struct proto_offer *o, size_t nfds)
 	return true;
 }
 
+static bool link_note_valid(const struct proto_note *n)
+{
+	return link_text(n->id, sizeof(n->id)) && link_text(n->feature, sizeof(n->feature)) &&
+	       n->feature[0] && link_text(n->reason, sizeof(n->reason)) &&
+	       link_text(n->remedy, sizeof(n->remedy));
+}
+
 /* True when the message was right; the descriptors have found an owner then. */
 static bool link_take(
 	struct link *l, const union link_message *m, size_t n, const int *fds, size_t nfds)
@@ -92,6 +100,11 @@ static bool link_take(
 	if (m->head.op == PROTO_WITHDRAW && n == sizeof(m->name) && nfds == 0 && l->greeted &&
 		link_text(m->name.id, sizeof(m->name.id))) {
 		l->events->withdraw(l->arg, m->name.id);
+		return true;
+	}
+	if (m->head.op == PROTO_NOTE && n == sizeof(m->note) && nfds == 0 && l->greeted &&
+		link_note_valid(&m->note)) {
+		l->events->note(l->arg, &m->note);
 		return true;
 	}
 	return false;

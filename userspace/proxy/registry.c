@@ -228,13 +228,34 @@ static void registry_withdraw(void *arg, const char *id)
 	sandbox_unseat(s);
 }
 
+/* A sandbox that is not here was refused by us, or is withdrawn. */
+static void registry_note(void *arg, const struct proto_note *note)
+{
+	struct registry *r = arg;
+	struct sandbox *s = note->id[0] ? registry_find(r, note->id) : NULL;
+	struct notes *notes = s ? &s->notes : note->id[0] ? NULL : &r->notes;
+	int e = notes ? notes_set(notes, note->feature, note->reason, note->remedy) : 0;
+
+	if (e < 0)
+		(void)log_errno(e, "%s is degraded, which cannot be kept", note->feature);
+}
+
 static void registry_refused(void *arg, const struct capture_refusal *refusal);
+
+/* Another helper tells its own. */
+static void registry_forget_notes(struct registry *r)
+{
+	notes_done(&r->notes);
+	for (struct sandbox *s = r->first; s; s = s->next)
+		notes_done(&s->notes);
+}
 
 static void registry_hello(void *arg, const int maps[LINK_MAPS])
 {
 	struct registry *r = arg;
 	int e;
 
+	registry_forget_notes(r);
 	refusals_free(TAKE_PTR(r->refusals));
 	e = maps ? refusals_new(
 			   r->shared->control, maps[LINK_EVENTS], registry_refused, r, &r->refusals)
@@ -291,6 +312,7 @@ static const struct link_events registry_events = {
 	.hello = registry_hello,
 	.offer = registry_offer,
 	.withdraw = registry_withdraw,
+	.note = registry_note,
 	.lost = registry_lost,
 };
 
@@ -398,5 +420,6 @@ void registry_free(struct registry *r)
 		r->first = s->next;
 		sandbox_free(s);
 	}
+	notes_done(&r->notes);
 	free(r);
 }

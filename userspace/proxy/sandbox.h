@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/slice.h"
+#include "proxy/notes.h"
 #include "ring/loop.h"
 
 struct ca;
@@ -70,7 +71,6 @@ struct sandbox {
 	} trusts[SANDBOX_TRUSTS];
 	unsigned ntrusts;
 
-	struct sandbox_order take[LIMIT_WORKERS], leave[LIMIT_WORKERS], refresh[LIMIT_WORKERS];
 	bool leaving; /* sandbox_unseat() was called: no order follows */
 	unsigned seated; /* workers that have it */
 	bool stale; /* not offered again since the helper came back */
@@ -81,7 +81,13 @@ struct sandbox {
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
 	uint64_t refusals; /* of the kernel; control thread */
+	struct notes notes; /* control thread */
 	unsigned lookups; /* at the resolver; control thread */
+
+	/* what goes to each worker, one behind the other */
+	struct {
+		struct sandbox_order take, leave, refresh;
+	} orders[];
 };
 
 /* Where sandbox_new() finds and keeps what belongs to a sandbox. */
