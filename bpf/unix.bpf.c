@@ -76,14 +76,19 @@ static __always_inline bool unix_plain(const char path[CAPTURE_UNIX_PATH])
 	return true;
 }
 
-/* A function of its own: its key and the record of a refusal would fill the stack. */
-static __noinline bool unix_allowed(const char *path, __u32 length, __u64 netns)
+/*
+ * Whether the path, at that address in the kernel, is under a prefix of that netns. A global
+ * function: the verifier looks at its loop once, and its key is not on the stack when a refusal is
+ * recorded.
+ */
+__weak __noinline int unix_allowed(__u64 path, __u64 length, __u64 netns)
 {
 	struct capture_unix_key key = {.prefixlen = 64 + 8 * CAPTURE_UNIX_PATH};
 
 	__builtin_memcpy(key.netns, &netns, sizeof(netns));
-	if (length > CAPTURE_UNIX_PATH || bpf_probe_read_kernel(key.path, length, path))
-		return false;
+	if (length > CAPTURE_UNIX_PATH ||
+		bpf_probe_read_kernel(key.path, length, (const void *)path))
+		return 0;
 	return unix_plain(key.path) && bpf_map_lookup_elem(&unix_paths, &key);
 }
 
@@ -114,7 +119,7 @@ static __always_inline int unix_decide(struct bpf_sock_addr *ctx)
 	if (name.length == 0 || first == 0)
 		return RECORD_PASS;
 	s = bpf_map_lookup_elem(&sandboxes, &netns);
-	if (unix_allowed(name.path, name.length, s && s->unix_paths ? netns : 0))
+	if (unix_allowed((__u64)name.path, name.length, s && s->unix_paths ? netns : 0))
 		return RECORD_PASS;
 	account = s ? netns : 0;
 	record_count(account, CAPTURE_UNIX);

@@ -198,13 +198,28 @@ static void kinds_check_unix(
 		error);
 }
 
+/* Whether the kernel has the hooks, asked without the product's code. */
+static bool kinds_unix_hooks(void)
+{
+	static const struct bpf_insn pass[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)49);
+	_cleanup_close_ int fd = bpf_prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "hooks",
+		"Dual BSD/GPL", pass, ARRAY_SIZE(pass), &opts);
+
+	return fd >= 0;
+}
+
 static bool kinds_no_unix(struct battery *b)
 {
 	const struct programs_lack *lack = programs_missing(b->programs, 0);
 
 	if (!lack)
 		return false;
-	battery_report(b, strcmp(lack->feature, "unix-paths") == 0 && lack->remedy[0],
+	battery_report(b,
+		!kinds_unix_hooks() && strcmp(lack->feature, "unix-paths") == 0 && lack->remedy[0],
 		"no unix hooks here: %s", lack->reason);
 	return true;
 }
