@@ -38,8 +38,9 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter handout hosts intervals jail listeners loop main netns \
-            nft nft_batch nft_input nft_rule nft_sets notes privileges programs routes sandboxes serve state \
+HELPER   := arguments attach cgroup client daemon_link document enter foreign foreign_holders foreign_rules \
+            foreign_sockets foreign_tables handout hosts intervals jail listeners loop main netns \
+            nft nft_batch nft_input nft_resolver nft_rule nft_sets notes privileges programs routes sandboxes serve state \
             steer_program view
 BPF      := policy flows steer
 CTL      := check client show

@@ -19,10 +19,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bpf/capture.h"
 #include "netns-helper/attach.h"
 #include "netns-helper/document.h"
+#include "netns-helper/foreign.h"
 #include "netns-helper/hosts.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/programs.h"
@@ -62,6 +64,7 @@ static void attach_mapped(const uint8_t own4[4], uint8_t ret[16])
 static int attach_verify(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct cgroup_path daemon;
+	struct stat st;
 	int r;
 
 	r = netns_verify(a->netns_fd, fault, &a->identity);
@@ -70,6 +73,9 @@ static int attach_verify(struct attachment *a, const struct attach_spec *spec, s
 	r = cgroup_verify(a->cgroup_fd, fault, &a->cgroup);
 	if (r < 0)
 		return r;
+	if (fstat(a->cgroup_fd, &st) < 0)
+		return fault_set(fault, -errno, "--cgroup: cannot be examined");
+	a->cgroup_id = st.st_ino;
 	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 &&
 		cgroup_inside(&daemon, &a->cgroup))
 		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
@@ -81,8 +87,12 @@ static int attach_enter(void *arg)
 {
 	struct attach_inside *in = arg;
 	struct attachment *a = in->a;
+	const struct foreign_spec foreign = {.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id};
 	int r;
 
+	r = foreign_verify(&foreign, in->fault, &a->resolver);
+	if (r < 0)
+		return r;
 	r = routes_only_lo(in->fault);
 	if (r < 0)
 		return r;
@@ -215,6 +225,7 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 	struct nft_spec table = {
 		.mode = PROTO_SEALED,
 		.lane = PROTO_LANE_BPF,
+		.resolver = a->resolver,
 		.hosts = a->hosts->ip,
 		.nhosts = a->hosts->n,
 		.openings = openings,

@@ -17,7 +17,6 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf/capture.h"
@@ -136,12 +135,9 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.lane = PROTO_LANE_BPF,
 	};
 	int fds[PROTO_OFFER_FDS];
-	struct stat st;
 	size_t n = 0;
 
-	if (fstat(a->cgroup_fd, &st) < 0)
-		return -errno;
-	offer.cgroup = st.st_ino;
+	offer.cgroup = a->cgroup_id;
 	memcpy(offer.id, a->id, sizeof(offer.id));
 	memcpy(offer.own4, a->own4, sizeof(offer.own4));
 	if (a->routes.v6)

@@ -10,6 +10,7 @@
  *            a rejection in OUTPUT gives UDP senders EPERM, which clients take for a fault of their
  *            own; one on INPUT of lo is an ordinary ECONNREFUSED.)
  *   forward  drop
+ *   resolver nft_resolver.c
  */
 #include <errno.h>
 #include <netinet/in.h> /* before the kernel's own declarations of the same */
@@ -125,6 +126,7 @@ int nft_load(const struct nft_spec *spec)
 	nft_input_put(b, spec);
 	nft_put_output(b);
 	nft_chain_put(b, "forward", "filter", NF_INET_FORWARD, NFT_PRIORITY, NF_DROP);
+	nft_resolver_put(b, spec);
 	r = nft_batch_commit(b);
 	nft_batch_free(b);
 	return r;
