@@ -40,9 +40,9 @@ FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden c
 
 HELPER   := arguments attach cgroup client daemon_link document enter foreign foreign_holders foreign_rules \
             foreign_sockets foreign_tables handout hosts intervals jail listeners loop main netns \
-            nft nft_batch nft_input nft_resolver nft_rule nft_sets notes privileges programs routes sandboxes serve state \
-            steer_program view
-BPF      := policy flows steer
+            nft nft_batch nft_input nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
+            routes sandboxes serve state steer_program unix_paths view
+BPF      := policy create egress unix flows # linked into one object, capture; steer is another
 CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
             unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
@@ -164,7 +164,7 @@ $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(B)/bpf/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_x86 -g -O2 -Wall -Werror -I. -I$(B) -I$(B)/bpf -c -o $@ $<
 
-$(B)/bpf/capture.bpf.o: $(B)/bpf/policy.bpf.o $(B)/bpf/flows.bpf.o
+$(B)/bpf/capture.bpf.o: $(patsubst %,$(B)/bpf/%.bpf.o,$(BPF))
 	$(call say,LINK,$@)
 	$(Q)bpftool gen object $@ $^
 
@@ -173,7 +173,7 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)bpftool gen skeleton $< name $*_bpf > $@
 
-$(B)/netns-helper/programs.o: $(B)/bpf/capture.skel.h
+$(B)/netns-helper/programs.o $(B)/netns-helper/programs_sandbox.o: $(B)/bpf/capture.skel.h
 $(B)/netns-helper/steer_program.o: $(B)/bpf/steer.skel.h
 
 # ---- tests --------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
-$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world netns-helper/programs netns-helper/steer_program) $(B)/model.a $(B)/base.a
+$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz
 

@@ -20,6 +20,8 @@
  *   cgroups      cgroup id → struct capture_path
  *   hosts        16-byte address → 1: the host's own addresses, which are refused
  *
+ *   links/ID/HOOK  the programs attached to a sandbox (bpftool link show pinned …)
+ *
  * Not pinned: events, a ring buffer of struct capture_refusal.
  *
  * Versions: a field or a reason that is appended where a reader of the old size still reads right
@@ -145,11 +147,19 @@ struct capture_verdicts {
 static_assert(sizeof(struct capture_verdicts) == (CAPTURE_REASON_COUNT + 2) * 8,
 	"one counter for each reason");
 
+/*
+ * A refusal that has no address has instead:
+ *   PROTOCOL, FAMILY   dst zero; dport the protocol or family that socket() asked for (262 is
+ *                      MPTCP), proto the same if it is below 256, else 0
+ *   UNIX               dst the last 16 bytes of the path, zeroes behind a shorter one; dport 0,
+ *                      proto 0. Its event is a struct capture_unix_refusal.
+ * EGRESS is counted only: a packet has no caller.
+ */
 struct capture_refusal_key {
 	__u64 netns;
 	__u8 dst[16];
 	__u16 dport;
-	__u8 proto; /* IPPROTO_TCP, IPPROTO_UDP; with FAMILY and PROTOCOL what socket() asked for */
+	__u8 proto; /* IPPROTO_TCP, IPPROTO_UDP */
 	__u8 pad[5]; /* 0 */
 };
 static_assert(sizeof(struct capture_refusal_key) == 32, "ABI");
@@ -168,6 +178,14 @@ struct capture_refusal {
 };
 static_assert(sizeof(struct capture_refusal) == 104, "ABI");
 
+/* The event of a refused unix socket: readers of the shorter struct read it right. */
+struct capture_unix_refusal {
+	struct capture_refusal refusal;
+	char path[CAPTURE_UNIX_PATH]; /* sun_path; ends in NUL unless it is as long as this */
+	__u32 pad; /* 0 */
+};
+static_assert(sizeof(struct capture_unix_refusal) == 104 + 112, "ABI");
+
 enum capture_mode { CAPTURE_SEALED = 0, CAPTURE_UPLINK = 1 };
 
 struct capture_sandbox {
@@ -179,7 +197,7 @@ struct capture_sandbox {
 	__u32 mode; /* enum capture_mode */
 	__u32 active; /* 0: everything but loopback is refused */
 	__u32 resolver; /* 1: the container runtime has its resolver at 127.0.0.11 */
-	__u32 pad; /* 0 */
+	__u32 unix_paths; /* 1: it has its own in the map of that name; 0: those of netns 0 hold */
 };
 static_assert(sizeof(struct capture_sandbox) == 184 + 16 * CAPTURE_LOCALS, "ABI");
 
@@ -204,15 +222,20 @@ struct capture_exe_key {
 };
 static_assert(sizeof(struct capture_exe_key) == 16, "ABI");
 
-/* Of an executable: as the process sees it, in its own root. Of a cgroup: below the v2 root. */
+/*
+ * Of an executable: as the process that was seen first had it, in its own root; " (deleted)" behind it
+ * if the file had no name any more. Of a cgroup: below the v2 root. Empty: too long.
+ */
 struct capture_path {
 	char text[CAPTURE_PATH];
+	__u64 stamp; /* of the file, from its ctime and generation: another one of the same inode number */
 };
-static_assert(sizeof(struct capture_path) == 256, "ABI");
+static_assert(sizeof(struct capture_path) == 264, "ABI");
 
 /*
- * Key of the `unix_paths` LPM map: a prefix of sun_path that is allowed. netns 0: for the namespaces
- * that are not attached.
+ * Key of the `unix_paths` LPM map: a prefix of sun_path that is allowed; of a path that is allowed
+ * alone, its NUL belongs to the prefix. netns 0: for the namespaces that are not attached, and the
+ * sandboxes without a list of their own.
  */
 struct capture_unix_key {
 	__u32 prefixlen; /* 64 + 8 bits for each byte */
@@ -263,16 +286,24 @@ struct capture_range {
 };
 static_assert(sizeof(struct capture_range) == 2, "ABI");
 
-/* sk_lookup, one program for each netns: its one-entry array and the slots of its SOCKMAP. */
+/*
+ * sk_lookup, one program for each netns: its array and the slots of its SOCKMAP. Two entries, since a
+ * change of the first by the helper would take counts back: CAPTURE_STEER_SET is written by the
+ * helper alone, of CAPTURE_STEER_COUNT only `dropped` is used, by the program.
+ */
 struct capture_steer {
 	__u8 own4[16];
 	__u8 own6[16];
 	__u8 locals[CAPTURE_LOCALS][16]; /* as in struct capture_sandbox */
 	__u32 nslots; /* listeners of each family, 1 … CAPTURE_SLOTS */
 	__u32 active; /* 0: what would be ours is dropped */
-	__u64 dropped; /* counted by the program: what it dropped */
+	__u32 resolver; /* as in struct capture_sandbox */
+	__u32 pad; /* 0 */
+	__u64 dropped;
 };
-static_assert(sizeof(struct capture_steer) == 48 + 16 * CAPTURE_LOCALS, "ABI");
+static_assert(sizeof(struct capture_steer) == 56 + 16 * CAPTURE_LOCALS, "ABI");
+
+enum { CAPTURE_STEER_SET, CAPTURE_STEER_COUNT, CAPTURE_STEER_ENTRIES };
 
 enum {
 	CAPTURE_SLOT_UDP4 = 0,

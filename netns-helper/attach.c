@@ -123,6 +123,8 @@ static int attach_leave(void *arg)
 static int attach_steer(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct steer_spec steer = {
+		.id = a->id,
+		.pins = programs_pins(spec->programs),
 		.netns_fd = a->netns_fd,
 		.nslots = a->listeners.nslots,
 		.listeners4 = a->listeners.tcp4,
@@ -140,13 +142,17 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 static int attach_programs(
 	struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
+	const char *unix_paths[PROTO_UNIX_PATHS];
 	struct programs_spec programs = {
 		.id = a->id,
 		.netns_cookie = a->cookie,
 		.cgroup_fd = a->cgroup_fd,
 		.mode = CAPTURE_SEALED,
+		.unix_paths = unix_paths,
 	};
 
+	for (size_t i = 0; i < PROTO_UNIX_PATHS && spec->request->unix_paths[i][0]; i++)
+		unix_paths[programs.nunix_paths++] = spec->request->unix_paths[i];
 	attach_mapped(a->own4, programs.own4);
 	if (a->routes.v6)
 		memcpy(programs.own6, a->own6, sizeof(programs.own6));

@@ -134,9 +134,12 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.mode = PROTO_SEALED,
 		.lane = PROTO_LANE_BPF,
 	};
+	_cleanup_close_ int flows = programs_open_flows(a->programs);
 	int fds[PROTO_OFFER_FDS];
 	size_t n = 0;
 
+	if (flows < 0)
+		return flows;
 	offer.cgroup = a->cgroup_id;
 	memcpy(offer.id, a->id, sizeof(offer.id));
 	memcpy(offer.own4, a->own4, sizeof(offer.own4));
@@ -144,7 +147,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		memcpy(offer.own6, a->own6, sizeof(offer.own6));
 	memcpy(offer.search, a->search, sizeof(offer.search));
 	fds[n++] = a->policy_fd;
-	fds[n++] = programs_flows_fd(a->programs);
+	fds[n++] = flows;
 	fds[n++] = a->listeners.udp4;
 	if (a->routes.v6)
 		fds[n++] = a->listeners.udp6;
