@@ -35,13 +35,14 @@ struct attachment {
 	uint64_t cgroup_id; /* its inode */
 	uint64_t cookie;
 	uint8_t own4[4], own6[16];
+	enum proto_lane lane; /* never AUTO */
 	struct routes routes;
 	struct listeners listeners;
 	int netns_fd; /* owned; -1 after attach_undo() */
 	int cgroup_fd; /* owned until attach_free() */
 	int policy_fd; /* owned, sealed; -1 after attach_undo() */
 	const struct hosts_list *hosts; /* borrowed, followed live */
-	struct programs_sandbox *programs;
+	struct programs_sandbox *programs; /* this and the next: NULL in the nft lane */
 	struct steer_netns *steer;
 	bool resolver; /* the container runtime has its own at 127.0.0.11 */
 	bool inside; /* routes and listeners are in place */
@@ -50,6 +51,7 @@ struct attachment {
 
 struct attach_spec {
 	const struct proto_attach *request;
+	enum proto_lane lane; /* never AUTO */
 	int netns_fd; /* this and the next are copied, the caller's to close */
 	int cgroup_fd;
 	int policy_fd; /* copied by content */

@@ -75,9 +75,10 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 }
 
 void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer,
-	const struct hosts_list *hosts)
+	const struct lane_bpf *bpf, const struct hosts_list *hosts)
 {
-	*s = (struct sandboxes){.programs = programs, .steer = steer, .hosts = hosts};
+	*s = (struct sandboxes){
+		.programs = programs, .steer = steer, .bpf = bpf, .hosts = hosts};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
@@ -151,6 +152,9 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	int r;
 
 	r = sandboxes_admit(s, spec, fault);
+	if (r == 0)
+		r = lane_choose((enum proto_lane)spec->request->lane, spec->request->strict, s->bpf,
+			fault, &whole.lane);
 	if (r < 0)
 		return r;
 	sandbox = calloc(1, sizeof(*sandbox));
@@ -174,7 +178,8 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	sandbox->next = s->first;
 	s->first = sandbox;
 	s->count++;
-	log_info("sandbox %s: offered%s", sandbox->attachment->id,
+	log_info("sandbox %s: offered in the %s lane%s", sandbox->attachment->id,
+		lane_name(sandbox->attachment->lane),
 		sandbox->attachment->routes.v6 ? "" : "; its network namespace has no IPv6");
 	*ret = sandbox;
 	return 0;

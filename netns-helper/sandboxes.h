@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "netns-helper/attach.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/notes.h"
 #include "netns-helper/proto.h"
 
@@ -56,6 +57,7 @@ struct sandboxes {
 	size_t count;
 	struct programs *programs; /* borrowed */
 	struct steer_program *steer;
+	const struct lane_bpf *bpf; /* borrowed: whether there is BPF at all */
 	const struct hosts_list *hosts; /* borrowed: the host's own addresses */
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
 	bool linked; /* a daemon is connected */
@@ -66,8 +68,9 @@ struct sandboxes {
 /* What to do when sallyportd is not connected, for a person. */
 extern const char sandboxes_no_daemon[];
 
+/* Without BPF both programs are NULL and *bpf says why. */
 void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer,
-	const struct hosts_list *hosts);
+	const struct lane_bpf *bpf, const struct hosts_list *hosts);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);

@@ -50,6 +50,7 @@
 
 #include "netns-helper/daemon_link.h"
 #include "netns-helper/hosts.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
 #include "netns-helper/programs.h"
@@ -99,6 +100,7 @@ struct serve {
 	struct hosts hosts;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
+	struct lane_bpf bpf;
 	struct peer *peers;
 	size_t npeers;
 	bool held; /* a sandbox has been held */
@@ -185,7 +187,7 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 	int r;
 
 	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 ||
-		request->strict > 1 || request->lane > PROTO_LANE_BPF ||
+		request->strict > 1 || request->lane > PROTO_LANE_NFT ||
 		request->bounding_said > 1 || !serve_texts_valid(request))
 		return -EPROTO;
 	r = sandboxes_attach(&peer->serve->sandboxes, &spec, asked, &fault, &peer->sandbox);
@@ -240,9 +242,10 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	if (sandbox) {
 		a = sandbox->attachment;
 		(void)snprintf(reply.text, sizeof(reply.text),
-			"%s %s mode=sealed netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
-			sandboxes_state_name(sandbox->state), (unsigned long long)a->cookie,
-			a->listeners.nslots, a->routes.v6 ? "yes" : "no",
+			"%s %s mode=sealed lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s",
+			a->id, sandboxes_state_name(sandbox->state), lane_name(a->lane),
+			(unsigned long long)a->cookie, a->listeners.nslots,
+			a->routes.v6 ? "yes" : "no",
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
 	}
 	if (!sandbox)
@@ -505,6 +508,28 @@ static void serve_close_peers(struct serve *serve)
 	serve_reap(serve);
 }
 
+/*
+ * Loads what is BPF, all or nothing: without it every sandbox is in the nft lane, which is noted.
+ */
+static void serve_load(
+	struct serve *serve, struct programs **programs, struct steer_program **steer)
+{
+	struct fault *missing = &serve->bpf.missing;
+	char pins[PATH_MAX + 8];
+	int r = state_mount(&serve->state, missing);
+
+	(void)snprintf(pins, sizeof(pins), "%s/" STATE_BPF, serve->state.path);
+	if (r == 0)
+		r = programs_open(pins, missing, programs);
+	if (r == 0)
+		r = steer_program_open(missing, steer);
+	if (r == 0)
+		return;
+	(void)fault_set(missing, r, "the BPF programs do not load: %s", strerror(-r));
+	programs_close(*programs);
+	*programs = NULL;
+}
+
 /* The host's addresses have changed, or cannot be read. */
 static void serve_hosts(struct hosts *hosts)
 {
@@ -527,16 +552,13 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 {
 	struct programs *programs = NULL;
 	struct steer_program *steer = NULL;
-	char pins[PATH_MAX + 8];
 	int r;
 
-	(void)snprintf(pins, sizeof(pins), "%s/" STATE_BPF, serve->state.path);
-	r = programs_open(pins, fault, &programs);
-	if (r == 0)
-		r = steer_program_open(fault, &steer);
-	if (r < 0)
-		goto out;
-	sandboxes_init(&serve->sandboxes, programs, steer, &serve->hosts.list);
+	serve_load(serve, &programs, &steer);
+	sandboxes_init(&serve->sandboxes, programs, steer, &serve->bpf, &serve->hosts.list);
+	if (!programs)
+		sandboxes_note(
+			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
 	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
 	if (r < 0)
 		goto out;
@@ -575,9 +597,7 @@ static int serve_start(struct serve *serve, struct fault *fault)
 	r = state_open(serve->options->state, user->pw_gid, fault, &serve->state);
 	if (r < 0)
 		return r;
-	r = state_mount(&serve->state, fault);
-	if (r == 0)
-		r = serve_with_state(serve, user, fault);
+	r = serve_with_state(serve, user, fault);
 	state_close(&serve->state, serve->options->private && r == 0);
 	return r;
 }
