@@ -38,9 +38,10 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter handout hosts intervals jail lane \
-            listeners loop main netns nft nft_batch nft_input nft_lane nft_rule nft_sets notes openings pins \
-            privileges programs programs_sandbox routes sandboxes serve state steer_program unix_paths view
+HELPER   := arguments attach cgroup client daemon_link document enter foreign foreign_holders foreign_rules \
+            foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netns \
+            nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
+            routes sandboxes serve state steer_program unix_paths view
 BPF      := policy create egress unix flows # linked into one object, capture; steer is another
 CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
