@@ -4,9 +4,11 @@
  *
  * What did not come in by lo: drop. Port 53: accept, before the address classes and on loopback
  * too. 853: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
- * that name metadata addresses, metadata, other openings, refused classes, accept. All else: refuse.
+ * that name metadata addresses, metadata, other openings, the host's addresses, refused classes, accept.
+ * All else: refuse.
  *
- * A closed table asks for loopback alone.
+ * A closed table refuses port 53 and then lets loopback and own addresses alone through: nothing of
+ * the sandbox reaches us, but the ends of its connections still reach it.
  *
  * IPv6 addresses that carry an IPv4 one (range_embedded() in bpf/ranges.h) are looked up by the
  * inner address in the IPv4 sets, at its offset in the header.
@@ -57,7 +59,7 @@ static struct nft_rule nft_input_rule(struct nft_batch *b)
 	return nft_rule_in(b, NFT_TABLE, "input");
 }
 
-static void nft_input_ports(struct nft_batch *b)
+static void nft_input_ports(struct nft_batch *b, bool closed)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
 	struct nft_rule r;
@@ -66,7 +68,10 @@ static void nft_input_ports(struct nft_batch *b)
 		r = nft_input_rule(b);
 		nft_rule_protocol(&r, protocols[i]);
 		nft_rule_port(&r, NFT_DNS, NFT_DNS);
-		nft_rule_accept(&r);
+		if (closed)
+			nft_rule_goto(&r, "refuse");
+		else
+			nft_rule_accept(&r);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
 		r = nft_input_rule(b);
@@ -76,36 +81,31 @@ static void nft_input_ports(struct nft_batch *b)
 	}
 }
 
-static void nft_input_loopback(struct nft_batch *b)
+/* One address of the network header, as a rule that accepts. */
+static void nft_local_put_one(
+	struct nft_batch *b, const char *chain, uint8_t nfproto, const uint8_t *address, uint32_t n)
 {
-	static const uint8_t loopback4[] = {127}, loopback6[16] = {[15] = 1};
-	struct nft_rule r = nft_input_rule(b);
+	struct nft_rule r = nft_rule_in(b, NFT_TABLE, chain);
 
-	nft_rule_family(&r, NFPROTO_IPV4);
-	nft_rule_bytes(&r, NFT_DADDR4, sizeof(loopback4), NULL, loopback4);
-	nft_rule_accept(&r);
-	r = nft_input_rule(b);
-	nft_rule_family(&r, NFPROTO_IPV6);
-	nft_rule_bytes(&r, NFT_DADDR6, sizeof(loopback6), NULL, loopback6);
+	nft_rule_family(&r, nfproto);
+	nft_rule_bytes(&r, nfproto == NFPROTO_IPV4 ? NFT_DADDR4 : NFT_DADDR6, n, NULL, address);
 	nft_rule_accept(&r);
 }
 
-static void nft_input_own(struct nft_batch *b, const struct nft_spec *spec)
+void nft_local_put(struct nft_batch *b, const char *chain, const struct nft_spec *spec)
 {
-	struct nft_rule r = nft_input_rule(b);
+	static const uint8_t loopback4[] = {127}, loopback6[16] = {[15] = 1};
+	struct nft_rule r;
 
-	nft_rule_family(&r, NFPROTO_IPV4);
-	nft_rule_bytes(&r, NFT_DADDR4, sizeof(spec->own4), NULL, spec->own4);
-	nft_rule_accept(&r);
-	r = nft_input_rule(b);
-	nft_rule_family(&r, NFPROTO_IPV6);
-	nft_rule_bytes(&r, NFT_DADDR6, sizeof(spec->own6), NULL, spec->own6);
-	nft_rule_accept(&r);
-	r = nft_input_rule(b);
+	nft_local_put_one(b, chain, NFPROTO_IPV4, loopback4, sizeof(loopback4));
+	nft_local_put_one(b, chain, NFPROTO_IPV6, loopback6, sizeof(loopback6));
+	nft_local_put_one(b, chain, NFPROTO_IPV4, spec->own4, sizeof(spec->own4));
+	nft_local_put_one(b, chain, NFPROTO_IPV6, spec->own6, sizeof(spec->own6));
+	r = nft_rule_in(b, NFT_TABLE, chain);
 	nft_rule_family(&r, NFPROTO_IPV4);
 	nft_rule_in_set(&r, NFT_DADDR4, 4, false, "local4");
 	nft_rule_accept(&r);
-	r = nft_input_rule(b);
+	r = nft_rule_in(b, NFT_TABLE, chain);
 	nft_rule_family(&r, NFPROTO_IPV6);
 	nft_rule_in_set(&r, NFT_DADDR6, 16, false, "local6");
 	nft_rule_accept(&r);
@@ -170,16 +170,14 @@ static void nft_input_refusals(struct nft_batch *b, const char *set4, const char
 	}
 }
 
-static void nft_input_questions(struct nft_batch *b, const struct nft_spec *spec)
+static void nft_input_addresses(struct nft_batch *b, const struct nft_spec *spec)
 {
 	struct nft_rule r;
 
-	nft_input_ports(b);
-	nft_input_loopback(b);
-	nft_input_own(b, spec);
 	nft_input_openings(b, spec, true);
 	nft_input_refusals(b, "metadata4", "metadata6");
 	nft_input_openings(b, spec, false);
+	nft_input_refusals(b, "host4", "host6");
 	nft_input_refusals(b, "refused4", "refused6");
 	r = nft_input_rule(b);
 	nft_rule_protocol(&r, IPPROTO_TCP);
@@ -194,10 +192,10 @@ void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 	r = nft_input_rule(b);
 	nft_rule_interface(&r, NFT_META_IIF, NFT_LO, false);
 	nft_rule_drop(&r);
-	if (spec->closed)
-		nft_input_loopback(b);
-	else
-		nft_input_questions(b, spec);
+	nft_input_ports(b, spec->closed);
+	nft_local_put(b, "input", spec);
+	if (!spec->closed)
+		nft_input_addresses(b, spec);
 	r = nft_input_rule(b);
 	nft_rule_goto(&r, "refuse");
 }

@@ -91,6 +91,8 @@ static void report_sandbox(struct sandbox *s, struct json *j)
 		.id = s->at.id,
 		.policy = policy_name(s->policy),
 		.mode = "enforce",
+		.network = s->at.uplink ? "uplink" : "sealed",
+		.lane = s->at.flow_map >= 0 ? "bpf" : "nft",
 		.connections = s->connections,
 		.open = s->open,
 		.requests = s->requests,

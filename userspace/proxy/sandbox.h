@@ -38,7 +38,9 @@ struct sandbox_offer {
 	uint64_t cgroup; /* id, the inode of its directory */
 	unsigned nslots;
 	bool has_v6;
-	int flow_map, udp4, udp6; /* udp6 is -1 without IPv6 */
+	bool uplink; /* the namespace has an interface of its own */
+	int flow_map; /* -1 in the nft lane, where connections are not attributed */
+	int udp4, udp6; /* udp6 is -1 without IPv6 */
 	int tcp4[LIMIT_SLOTS], tcp6[LIMIT_SLOTS];
 	char search[SANDBOX_SEARCH][LIMIT_NAME + 1];
 	unsigned nsearch;
