@@ -4,6 +4,7 @@
 # make try        sets the machine up, builds, shows the main job in namespaces (root)
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
 # make lint       formatting, layers, header hygiene, static analysis
+# make bench      sets the machine up, builds, measures (root); BENCH="connect attach sandboxes" for some of it
 # make fuzz       every fuzzer for FUZZ_SECONDS each
 # make clean      removes what was built
 #
@@ -16,6 +17,7 @@ MAKEFLAGS += --no-builtin-rules
 
 SAN ?= 0
 FUZZ_SECONDS ?= 3600
+BENCH ?=
 B := $(if $(filter 1,$(SAN)),build-san,build)
 
 # ---- what there is ------------------------------------------------------------------------------------------------
@@ -44,6 +46,7 @@ HELPER   := arguments attach cgroup client daemon_link document enter foreign fo
             routes sandboxes serve state steer_program unix_paths view
 BPF      := policy create egress unix flows # linked into one object, capture; steer is another
 CTL      := check client show
+BENCHES  := connects
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
             unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
@@ -107,7 +110,7 @@ say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
-.PHONY: all try check lint fuzz clean unit fuzzers probes
+.PHONY: all try check lint bench benches fuzz clean unit fuzzers probes
 all: $(PROGRAMS)
 
 # one archive for each folder of userspace/
@@ -206,6 +209,14 @@ $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base
 
 unit: $(UNITS) $(B)/tests/bpf/battery
 
+# the benches' programs: what may not have an interpreter in the loop
+$(B)/bench/%: $(B)/tests/bench/%.o
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -lpthread
+
+benches: $(patsubst %,$(B)/bench/%,$(BENCHES))
+
 # a probe is one file; it proves one behaviour of the kernel that something here relies on
 $(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h
 	$(call say,LD,$@)
@@ -255,6 +266,11 @@ check:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) SAN=$(SAN) all unit fuzzers probes
 	scripts/check $(B)
+
+bench:
+	scripts/setup --tests
+	$(ALONE) $(MAKE) all benches
+	scripts/bench $(B) $(BENCH)
 
 lint:
 	scripts/setup --lint
