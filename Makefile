@@ -3,6 +3,7 @@
 # make            builds the programs under build/
 # make try        sets the machine up, builds, shows the main job in namespaces (root)
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
+# make vm         boots Debian's own kernel under emulation, runs the kernel lane's tests in there (root; slow)
 # make lint       formatting, layers, header hygiene, static analysis
 # make fuzz       every fuzzer for FUZZ_SECONDS each
 # make clean      removes what was built
@@ -104,7 +105,7 @@ say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
-.PHONY: all try check lint fuzz clean unit fuzzers probes
+.PHONY: all try check vm lint fuzz clean unit fuzzers probes
 all: $(PROGRAMS)
 
 # one archive for each folder of userspace/
@@ -240,6 +241,12 @@ check:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) SAN=$(SAN) all unit fuzzers probes
 	scripts/check $(B)
+
+# VM_STEPS="bpf try system=CAP_01": these steps alone, see tests/vm/guest.py
+vm:
+	scripts/setup --vm
+	$(ALONE) $(MAKE) all unit probes
+	scripts/vm $(B) $(VM_STEPS)
 
 lint:
 	scripts/setup --lint
