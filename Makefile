@@ -43,8 +43,10 @@ HELPER   := arguments attach cgroup client daemon_link document enter handout in
             programs routes sandboxes serve state steer_program view
 BPF      := policy flows steer
 CTL      := check client show
-PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
-            unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
+PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
+            nft_hash nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
+            sk_lookup sock_create sock_diag sockops_connect transparent unprivileged_maps \
+            uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
 UNIT_base     := buf fault fdpass file json secret slab
@@ -193,10 +195,11 @@ $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspec
 unit: $(UNITS) $(B)/tests/bpf/battery
 
 # a probe is one file; it proves one behaviour of the kernel that something here relies on
-$(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h
+$(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h \
+               $(B)/netns-helper/nft_batch.o
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDHARD) -o $@ $< -lbpf -lelf -lz -luring -lpthread
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDHARD) -o $@ $< $(filter %.o,$^) -lbpf -lelf -lz -luring -lnftnl -lmnl -lseccomp -lpthread
 
 probes: $(patsubst %,$(B)/probes/%,$(PROBES))
 
