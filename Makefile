@@ -42,7 +42,7 @@ FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden c
 HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns nft nft_batch nft_rule privileges \
             programs routes sandboxes serve state steer_program view
 BPF      := policy flows steer
-CTL      := check client show
+CTL      := cgroup2 check client doctor finding machine need probe show
 PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
             nft_hash nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
             sk_lookup sock_create sock_diag sockops_connect transparent unprivileged_maps \
@@ -108,7 +108,7 @@ archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
 .PHONY: all try check vm lint fuzz clean unit fuzzers probes
-all: $(PROGRAMS)
+all: $(PROGRAMS) probes
 
 # one archive for each folder of userspace/
 objects_base     := $(BASE)
