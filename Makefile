@@ -36,11 +36,12 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows listener refusals
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange journal leg lookup names origin record refuse registry relay report rewrite_head sandbox worker
+PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns nft nft_batch nft_rule privileges \
-            programs routes sandboxes serve state steer_program view
+HELPER   := arguments attach cgroup client daemon_link document enter handout hosts intervals jail lane \
+            listeners loop main netns nft nft_batch nft_input nft_lane nft_rule nft_sets notes openings pins \
+            privileges programs programs_sandbox routes sandboxes serve state steer_program unix_paths view
 BPF      := policy flows steer
 CTL      := cgroup2 check client doctor finding machine need probe show
 PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
@@ -64,7 +65,8 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_proxy    := decide journal refuse rewrite_head
+UNIT_helper   := notes
+UNIT_proxy    := decide journal notes refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base
@@ -173,7 +175,7 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)bpftool gen skeleton $< name $*_bpf > $@
 
-$(B)/netns-helper/programs.o: $(B)/bpf/capture.skel.h
+$(B)/netns-helper/programs.o $(B)/netns-helper/programs_sandbox.o: $(B)/bpf/capture.skel.h
 $(B)/netns-helper/steer_program.o: $(B)/bpf/steer.skel.h
 
 # ---- tests --------------------------------------------------------------------------------------------------------
@@ -187,8 +189,18 @@ UNITS += $(B)/unit/test_$(2)
 endef
 $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t)))))
 
+# the helper has no archive: its tests link the one file
+define UNIT_HELPER_RULE
+$(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
+	$$(call say,LD,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka
+UNITS += $(B)/unit/test_helper_$(1)
+endef
+$(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
+
 # the BPF battery: the helper's own loaders, driven by a test (root)
-$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world netns-helper/programs netns-helper/steer_program) $(B)/model.a $(B)/base.a
+$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz
 

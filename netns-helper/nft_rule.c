@@ -13,7 +13,13 @@
 #include "netns-helper/nft_batch.h"
 #include "netns-helper/nft_rule.h"
 
-enum { NFT_RULE_DPORT = 2 }; /* offset in the TCP and the UDP header */
+enum {
+	NFT_RULE_SPORT = 0, /* offsets in the TCP and the UDP header */
+	NFT_RULE_DPORT = 2,
+	NFT_RULE_FLAGS = 13, /* … in the TCP header */
+	NFT_RULE_SYN = 0x02,
+	NFT_RULE_ACK = 0x10,
+};
 
 struct nft_rule nft_rule_in(struct nft_batch *b, const char *table, const char *chain)
 {
@@ -148,6 +154,60 @@ void nft_rule_in_set(
 		return;
 	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
 	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, set);
+}
+
+void nft_rule_syn(struct nft_rule *r)
+{
+	static const uint8_t mask[] = {NFT_RULE_SYN | NFT_RULE_ACK}, none[1],
+			     syn[] = {NFT_RULE_SYN};
+
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_FLAGS, sizeof(syn));
+	nft_rule_bits(r, mask, none, sizeof(syn));
+	nft_rule_compare(r, NFT_CMP_EQ, syn, sizeof(syn));
+}
+
+static void nft_rule_value(struct nft_rule *r, uint32_t reg, const void *value, uint32_t n)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "immediate");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, reg);
+	nftnl_expr_set(e, NFTNL_EXPR_IMM_DATA, value, n);
+}
+
+/* register 1 = what the map says of the masked source port */
+static void nft_rule_mapped(struct nft_rule *r, uint16_t mask, const char *map)
+{
+	const uint16_t bits = htons(mask), none = 0;
+	struct nftnl_expr *e;
+
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_SPORT, sizeof(bits));
+	nft_rule_bits(r, (const uint8_t *)&bits, (const uint8_t *)&none, sizeof(bits));
+	e = nft_rule_add(r, "lookup");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_DREG, NFT_REG_1);
+	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, map);
+}
+
+void nft_rule_tproxy(struct nft_rule *r, const struct nft_rule_target *target)
+{
+	const uint16_t port = htons(target->port);
+	struct nftnl_expr *e;
+
+	if (target->port)
+		nft_rule_value(r, NFT_REG_1, &port, sizeof(port));
+	else
+		nft_rule_mapped(r, target->mask, target->map);
+	nft_rule_value(r, NFT_REG_2, target->address, target->nfproto == NFPROTO_IPV4 ? 4 : 16);
+	e = nft_rule_add(r, "tproxy");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_TPROXY_FAMILY, target->nfproto);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_TPROXY_REG_ADDR, NFT_REG_2);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_TPROXY_REG_PORT, NFT_REG_1);
 }
 
 static void nft_rule_send(struct nft_rule *r)

@@ -37,6 +37,19 @@ void nft_rule_bytes(
 /* n bytes of the network header at the offset, inverted first when asked, are in the set. */
 void nft_rule_in_set(
 	struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set);
+/* A TCP segment that opens a connection: SYN without ACK. */
+void nft_rule_syn(struct nft_rule *r);
+
+/* What a packet is redirected to, of the family that the rule matches. */
+struct nft_rule_target {
+	uint8_t nfproto;
+	const uint8_t *address; /* 4 or 16 bytes */
+	uint16_t port; /* host order; 0: what the map says */
+	const char *map; /* masked source port → port */
+	uint16_t mask; /* of the source port, host order */
+};
+/* tproxy: gives the packet to the transparent socket; where there is none the rule ends here. */
+void nft_rule_tproxy(struct nft_rule *r, const struct nft_rule_target *target);
 
 /* The actions; each sends the rule off and frees it. */
 void nft_rule_accept(struct nft_rule *r);

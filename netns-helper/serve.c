@@ -9,9 +9,10 @@
  * made.
  *
  * When the daemon dies, sandboxes stay and connections wait in the backlog. When this process dies
- * (SIGKILL), its BPF links go with it: in a sealed namespace every connect() is then refused
- * (ECONNREFUSED, nobody listens), nothing can leave, and the nft table and the routes stay until
- * the namespace ends. A new helper does not take old sandboxes over: they are attached anew.
+ * (SIGKILL), its BPF links stay, since they are pinned, and the daemon goes on with its copies of
+ * the listeners; when both are dead, nobody listens: in a sealed namespace every connect() that is
+ * not refused by its address is then refused with ECONNREFUSED, and nothing can leave. A new helper
+ * does not take old sandboxes over: it detaches what it finds, and they are attached anew.
  *
  * Why each request is tolerable, should the asking side be taken over:
  *
@@ -48,6 +49,8 @@
 #include <unistd.h>
 
 #include "netns-helper/daemon_link.h"
+#include "netns-helper/hosts.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
 #include "netns-helper/programs.h"
@@ -94,8 +97,10 @@ struct serve {
 	struct loop loop;
 	struct loop_source listener;
 	struct loop_source signals;
+	struct hosts hosts;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
+	struct lane_bpf bpf;
 	struct peer *peers;
 	size_t npeers;
 	bool held; /* a sandbox has been held */
@@ -182,7 +187,7 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 	int r;
 
 	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 ||
-		request->strict > 1 || request->lane > PROTO_LANE_BPF ||
+		request->strict > 1 || request->lane > PROTO_LANE_NFT ||
 		request->bounding_said > 1 || !serve_texts_valid(request))
 		return -EPROTO;
 	r = sandboxes_attach(&peer->serve->sandboxes, &spec, asked, &fault, &peer->sandbox);
@@ -237,9 +242,10 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	if (sandbox) {
 		a = sandbox->attachment;
 		(void)snprintf(reply.text, sizeof(reply.text),
-			"%s %s mode=sealed netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
-			sandboxes_state_name(sandbox->state), (unsigned long long)a->cookie,
-			a->listeners.nslots, a->routes.v6 ? "yes" : "no",
+			"%s %s mode=sealed lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s",
+			a->id, sandboxes_state_name(sandbox->state), lane_name(a->lane),
+			(unsigned long long)a->cookie, a->listeners.nslots,
+			a->routes.v6 ? "yes" : "no",
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
 	}
 	if (!sandbox)
@@ -502,21 +508,61 @@ static void serve_close_peers(struct serve *serve)
 	serve_reap(serve);
 }
 
+/*
+ * Loads what is BPF, all or nothing: without it every sandbox is in the nft lane, which is noted.
+ */
+static void serve_load(
+	struct serve *serve, struct programs **programs, struct steer_program **steer)
+{
+	struct fault *missing = &serve->bpf.missing;
+	char pins[PATH_MAX + 8];
+	int r = state_mount(&serve->state, missing);
+
+	(void)snprintf(pins, sizeof(pins), "%s/" STATE_BPF, serve->state.path);
+	if (r == 0)
+		r = programs_open(pins, missing, programs);
+	if (r == 0)
+		r = steer_program_open(missing, steer);
+	if (r == 0)
+		return;
+	(void)fault_set(missing, r, "the BPF programs do not load: %s", strerror(-r));
+	programs_close(*programs);
+	*programs = NULL;
+}
+
+/* The host's addresses have changed, or cannot be read. */
+static void serve_hosts(struct hosts *hosts)
+{
+	struct serve *serve = container_of(hosts, struct serve, hosts);
+
+	if (hosts->failed)
+		sandboxes_note(&serve->sandboxes, "", "host addresses", strerror(-hosts->failed),
+			"those of before are refused, new ones are not: give the host memory");
+	else if (hosts->list.cut)
+		sandboxes_note(&serve->sandboxes, "", "host addresses",
+			"the host has more addresses than are kept; the rest is not refused",
+			"have at most 1024, or start the helper in a network namespace of its own");
+	else
+		sandboxes_note(&serve->sandboxes, "", "host addresses", "", "");
+	sandboxes_hosts_changed(&serve->sandboxes);
+}
+
 /* Start, service, end; each stage undoes only itself. */
 static int serve_with_state(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
 	struct programs *programs = NULL;
 	struct steer_program *steer = NULL;
-	char pins[PATH_MAX + 8];
 	int r;
 
-	(void)snprintf(pins, sizeof(pins), "%s/" STATE_BPF, serve->state.path);
-	r = programs_open(pins, fault, &programs);
-	if (r == 0)
-		r = steer_program_open(fault, &steer);
+	serve_load(serve, &programs, &steer);
+	sandboxes_init(&serve->sandboxes, programs, steer, &serve->bpf, &serve->hosts.list);
+	if (!programs)
+		sandboxes_note(
+			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
+	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
 	if (r < 0)
 		goto out;
-	sandboxes_init(&serve->sandboxes, programs, steer);
+	serve_hosts(&serve->hosts);
 	r = serve_listen(serve, user, programs, fault);
 	if (r < 0)
 		goto out;
@@ -526,6 +572,8 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 out:
 	if (serve->link.loop)
 		daemon_link_done(&serve->link, serve->options->private);
+	sandboxes_done(&serve->sandboxes);
+	hosts_close(&serve->hosts);
 	cleanup_close(&serve->listener.fd);
 	steer_program_close(steer);
 	programs_close(programs);
@@ -549,9 +597,7 @@ static int serve_start(struct serve *serve, struct fault *fault)
 	r = state_open(serve->options->state, user->pw_gid, fault, &serve->state);
 	if (r < 0)
 		return r;
-	r = state_mount(&serve->state, fault);
-	if (r == 0)
-		r = serve_with_state(serve, user, fault);
+	r = serve_with_state(serve, user, fault);
 	state_close(&serve->state, serve->options->private && r == 0);
 	return r;
 }

@@ -38,7 +38,7 @@ class Refused(OSError):
 
 
 class Sandbox:
-    def __init__(self, stack, policy, prefix="plain", search=(), cgroup=None):
+    def __init__(self, stack, policy, prefix="plain", search=(), cgroup=None, lane=None):
         self.stack = stack
         self.id = f"{prefix}-{os.getpid()}-{next(_numbers)}"
         self.netns = Netns(self.id)
@@ -50,6 +50,7 @@ class Sandbox:
         shutil.chown(self.home, USER)
         self.trust = os.path.join(stack.world.run, f"{self.id}.trust")
         self.search = search
+        self.lane = lane or os.environ.get("SALLYPORT_LANE", "auto")
         self.attached = False
         self._agent = self._link = None
         self._lock = threading.Lock()
@@ -60,7 +61,7 @@ class Sandbox:
         searches = [part for name in self.search for part in ("--search", name)]
         done = self.stack.netns(
             "attach", "--id", self.id, "--netns", self.netns.path, "--cgroup", self.cgroup,
-            "--policy", self.policy, *searches,
+            "--policy", self.policy, "--lane", self.lane, *searches,
         )
         self.attached = done.returncode == 0
         return done

@@ -95,6 +95,10 @@ class Stack:
             "the helper's answer",
         )
 
+    def start_daemon_alone(self):
+        self.daemon = self._start("daemon", [self.tool("sallyportd"), "--config", self.config])
+        until(lambda: self._alive(self.daemon, "daemon") and self._answers(), "the daemon's status")
+
     def start_daemon(self):
         self.daemon = self._start("daemon", [self.tool("sallyportd"), "--config", self.config])
         until(

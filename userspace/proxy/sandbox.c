@@ -233,15 +233,17 @@ static void sandbox_drop(struct sandbox *s)
 	placeholders_free(s->placeholders);
 	credset_unref(s->credentials);
 	policy_unref(s->policy);
+	notes_done(&s->notes);
 	free(s);
 }
 
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret)
 {
-	struct sandbox *s = calloc(1, sizeof(*s));
+	struct sandbox *s;
 	int r;
 
+	s = calloc(1, sizeof(*s) + home->shared->nworkers * sizeof(s->orders[0]));
 	if (!s)
 		return -ENOMEM;
 	s->serial = ++sandbox_serials;
@@ -320,19 +322,19 @@ void sandbox_seat(struct sandbox *s)
 {
 	s->seated = s->shared->nworkers;
 	for (unsigned i = 0; i < s->shared->nworkers; i++)
-		sandbox_post(s, &s->take[i], i, sandbox_take_deliver);
+		sandbox_post(s, &s->orders[i].take, i, sandbox_take_deliver);
 }
 
 void sandbox_unseat(struct sandbox *s)
 {
 	s->leaving = true;
 	for (unsigned i = 0; i < s->shared->nworkers; i++)
-		sandbox_post(s, &s->leave[i], i, sandbox_leave_deliver);
+		sandbox_post(s, &s->orders[i].leave, i, sandbox_leave_deliver);
 }
 
 void sandbox_left(struct worker *w, struct sandbox *s)
 {
-	struct sandbox_order *o = &s->leave[w->index];
+	struct sandbox_order *o = &s->orders[w->index].leave;
 
 	o->mail.deliver = sandbox_leave_return;
 	o->sandbox = s;
@@ -367,7 +369,7 @@ void sandbox_refresh(struct sandbox *s, struct credset *set)
 		credset_unref(set);
 	}
 	for (unsigned i = 0; i < s->shared->nworkers; i++) {
-		struct sandbox_order *o = &s->refresh[i];
+		struct sandbox_order *o = &s->orders[i].refresh;
 
 		if (o->out || o->set == s->credentials)
 			continue; /* its return looks again; or it has this one */
