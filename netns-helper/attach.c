@@ -4,8 +4,9 @@
  *
  * Order, each step such that until the last one nothing gets through:
  *   verify     netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the
- *              daemon inside); uplink: no capability that undoes it
- *   inside     sealed: no link but lo. uplink: the table, closed. lo up, own addresses, AnyIP;
+ *              daemon inside); uplink: no capability that undoes it; nothing of somebody else's in
+ *              the netns; sealed: no link but lo
+ *   inside     uplink: the table, closed. lo up, own addresses, AnyIP;
  *              uplink: settings and routing rules; listeners and DNS sockets
  *   bpf lane   steer: sk_lookup on the netns, inactive: drops. programs: the cgroup programs, the
  *              sandbox's map entries, inactive: refuses with ENETUNREACH
@@ -23,10 +24,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bpf/capture.h"
 #include "netns-helper/attach.h"
 #include "netns-helper/document.h"
+#include "netns-helper/foreign.h"
 #include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/nft.h"
@@ -67,6 +70,7 @@ static void attach_mapped(const uint8_t own4[4], uint8_t ret[16])
 static int attach_verify(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct cgroup_path daemon;
+	struct stat st;
 	int r;
 
 	r = netns_verify(a->netns_fd, fault, &a->identity);
@@ -75,6 +79,9 @@ static int attach_verify(struct attachment *a, const struct attach_spec *spec, s
 	r = cgroup_verify(a->cgroup_fd, fault, &a->cgroup);
 	if (r < 0)
 		return r;
+	if (fstat(a->cgroup_fd, &st) < 0)
+		return fault_set(fault, -errno, "--cgroup: cannot be examined");
+	a->cgroup_id = st.st_ino;
 	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 &&
 		cgroup_inside(&daemon, &a->cgroup))
 		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
@@ -97,12 +104,23 @@ static int attach_leave(void *arg)
 	return 0;
 }
 
+/* Runs in the namespace, before anything is changed there. */
+static int attach_inspect(void *arg)
+{
+	struct attach_inside *in = arg;
+	struct attachment *a = in->a;
+	const struct foreign_spec foreign = {.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id};
+	int r = foreign_verify(&foreign, in->fault, &a->resolver);
+
+	if (r == 0 && a->mode == PROTO_SEALED)
+		r = routes_only_lo(in->fault);
+	return r;
+}
+
 static int attach_arrange(struct attachment *a, struct fault *fault)
 {
-	int r = a->mode == PROTO_SEALED ? routes_only_lo(fault) : 0;
+	int r = routes_set_up(a->own4, a->own6, fault, &a->routes);
 
-	if (r == 0)
-		r = routes_set_up(a->own4, a->own6, fault, &a->routes);
 	if (r == 0 && a->mode == PROTO_UPLINK)
 		r = uplink_set_up(a->routes.v6, fault, &a->uplink);
 	return r;
@@ -149,6 +167,7 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 		.closed = closed,
 		.locals = a->uplink.addresses.list,
 		.nlocals = a->uplink.addresses.n,
+		.resolver = a->resolver,
 		.hosts = a->hosts->ip,
 		.nhosts = a->hosts->n,
 		.openings = openings,
@@ -198,6 +217,7 @@ static int attach_programs(
 		.cgroup_fd = a->cgroup_fd,
 		.mode = a->mode == PROTO_UPLINK ? CAPTURE_UPLINK : CAPTURE_SEALED,
 		.unix_paths = unix_paths,
+		.resolver = a->resolver,
 	};
 
 	for (size_t i = 0; i < PROTO_UNIX_PATHS && spec->request->unix_paths[i][0]; i++)
@@ -241,10 +261,11 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	r = attach_verify(a, spec, fault);
 	if (r < 0)
 		return r;
-	r = a->mode == PROTO_UPLINK ? attach_table(a, true, NULL, 0, fault) : 0;
-	if (r < 0)
-		return r;
-	r = netns_within(a->netns_fd, attach_enter, &in);
+	r = netns_within(a->netns_fd, attach_inspect, &in);
+	if (r == 0 && a->mode == PROTO_UPLINK)
+		r = attach_table(a, true, NULL, 0, fault);
+	if (r == 0)
+		r = netns_within(a->netns_fd, attach_enter, &in);
 	if (r < 0)
 		return fault_set(fault, r, "cannot enter the network namespace: %s", strerror(-r));
 	if (spec->request->strict && !a->routes.v6)

@@ -11,14 +11,13 @@ import shutil
 import socket
 import struct
 import subprocess
-import threading
 
 import pytest
 
 import documents
 import forging
 from farside import BRIDGE4, BRIDGE6, FarSide, UplinkSandbox
-from sandbox import PYTHON
+from sandbox import JOINING, PYTHON
 from waiting import until
 
 
@@ -204,40 +203,57 @@ def test_a_connection_outwards_is_no_reply(sandbox, far, stack, origin):
                 and f[12:14] == b"\x08\0" and f[23] == 6 and f[47] & 0x12 == 0x02], "a SYN left"
 
 
+BEFORE = """
+import socket, sys
+made = [socket.create_connection((a, int(p))) for a, p in zip(sys.argv[1::2], sys.argv[2::2])]
+for one in made:
+    one.settimeout(0.3)
+    one.sendall(b"before")
+print("connected", flush=True)
+sys.stdin.readline()
+for one in made:
+    try:
+        one.sendall(b"after")
+        one.recv(100)
+    except OSError:
+        pass
+print("done", flush=True)
+"""
+
+
 def test_what_was_open_before_the_attach_is_cut(bare, far):
     """Either side may speak first: a segment out of the middle is no inbound connection."""
-    sockets = []
+    listeners = []
     for address, family in ((BRIDGE4, socket.AF_INET), (BRIDGE6, socket.AF_INET6)):
-        listener = far.netns.socket(family, socket.SOCK_STREAM)
-        with listener:
-            listener.bind((address, 0))
-            listener.listen()
-            inner = bare.netns.socket(family, socket.SOCK_STREAM)
-            bare.netns.call(inner.connect, listener.getsockname())
-            outer, _ = listener.accept()
-        for sock in (inner, outer):
-            sock.settimeout(0.3)
-        inner.sendall(b"before")
-        assert outer.recv(100) == b"before"
-        sockets.append((inner, outer))
+        listeners.append(far.netns.socket(family, socket.SOCK_STREAM))
+        listeners[-1].bind((address, 0))
+        listeners[-1].listen()
+    targets = [str(part) for l in listeners for part in l.getsockname()[:2]]
+    process = subprocess.Popen(
+        ["sh", "-c", JOINING, "sh", bare.cgroup, *bare.netns.command([PYTHON, "-c", BEFORE, *targets])],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "connected\n"
+    outer = []
+    for listener in listeners:
+        outer.append(listener.accept()[0])
+        outer[-1].settimeout(0.3)
+        assert outer[-1].recv(100) == b"before", "the control"
+        listener.close()
     bare.attach()
     place = far.capture.settle(bare)
-    for inner, outer in sockets:
-        outer.sendall(b"from outside")
-        try:
-            inner.sendall(forging.MSG)
-            inner.recv(100)
-        except OSError:
-            pass
-        with pytest.raises(OSError):
-            outer.recv(100)
+    for sock in outer:
+        sock.sendall(b"from outside")
+    process.stdin.write("go on\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "done\n"
+    for sock in outer:
+        with sock, pytest.raises(OSError):
+            sock.recv(100)
     far.capture.settle(bare)
     assert not [f for port, outgoing, f in far.capture.frames[place:]
-                if port == bare.port and not outgoing and f[12:14] in (b"\x08\0", b"\x86\xdd")
-                and 6 in (f[23] if f[12:14] == b"\x08\0" else 0, f[20] if f[12:14] == b"\x86\xdd" else 0)]
-    for pair in sockets:
-        for sock in pair:
-            sock.close()
+                if port == bare.port and not outgoing and (f[12:14], f[23]) == (b"\x08\0", 6)
+                or (f[12:14], f[20]) == (b"\x86\xdd", 6) and port == bare.port and not outgoing]
+    process.communicate(timeout=10)
 
 
 @pytest.mark.parametrize("source", ["own", "uplink"])
