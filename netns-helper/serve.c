@@ -53,6 +53,7 @@
 #include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
+#include "netns-helper/programs.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/serve.h"
@@ -505,12 +506,35 @@ static void serve_close_peers(struct serve *serve)
 	serve_reap(serve);
 }
 
+/* What this kernel does not give, as notes about the machine. */
+static void serve_note_missing(struct serve *serve)
+{
+	const struct programs *programs = serve->bpf.programs;
+	const struct programs_lack *lack = NULL;
+
+	if (!programs)
+		sandboxes_note(
+			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
+	for (size_t i = 0; programs && (lack = programs_missing(programs, i)); i++)
+		sandboxes_note(
+			&serve->sandboxes, "", lack->feature, lack->reason, lack->remedy);
+}
+
 /* The host's addresses have changed, or cannot be read. */
 static void serve_hosts(struct hosts *hosts)
 {
 	struct serve *serve = container_of(hosts, struct serve, hosts);
+	struct programs *programs = serve->bpf.programs;
+	struct fault fault = {""};
+	int r = 0;
 
-	if (hosts->failed)
+	if (programs)
+		r = programs_set_hosts(programs, hosts->list.ip, hosts->list.n, &fault);
+	if (r < 0)
+		sandboxes_note(&serve->sandboxes, "", "host addresses",
+			fault.text[0] ? fault.text : strerror(-r),
+			"those of before are refused, new ones perhaps not: give the host memory");
+	else if (hosts->failed)
 		sandboxes_note(&serve->sandboxes, "", "host addresses", strerror(-hosts->failed),
 			"those of before are refused, new ones are not: give the host memory");
 	else if (hosts->list.cut)
@@ -529,9 +553,7 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 
 	lane_load(&serve->bpf, &serve->state);
 	sandboxes_init(&serve->sandboxes, &serve->bpf, &serve->hosts.list);
-	if (!serve->bpf.programs)
-		sandboxes_note(
-			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
+	serve_note_missing(serve);
 	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
 	if (r < 0)
 		goto out;

@@ -42,8 +42,10 @@ BOTH_LANES = {
     "test_dns.py": ["DNS_01", "DNS_04", "DNS_06", "bad_packet", "search_domain", "cut_is_asked"],
     "test_endurance.py": ["OPS_01_and_two_hundred"],
     "test_http1.py": ["many_requests", "of_every_size", "chunked_passes", "pipelined", "event_stream", "H1_13"],
+    "test_hosts.py": [""],
     "test_lifecycle.py": ["killed_daemon", "last_detach"],
     "test_refusals.py": [""],
+    "test_resolver.py": [""],
     "test_tls.py": ["TLS_01", "TLS_03", "TLS_13", "TLS_24", "many_records"],
 }
 
