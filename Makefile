@@ -4,6 +4,7 @@
 # make try        sets the machine up, builds, shows the main job in namespaces (root)
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
 # make lint       formatting, layers, header hygiene, static analysis
+# make bench      sets the machine up, builds, measures (root); BENCH="connect attach sandboxes" for some of it
 # make fuzz       every fuzzer for FUZZ_SECONDS each
 # make clean      removes what was built
 #
@@ -16,6 +17,7 @@ MAKEFLAGS += --no-builtin-rules
 
 SAN ?= 0
 FUZZ_SECONDS ?= 3600
+BENCH ?=
 B := $(if $(filter 1,$(SAN)),build-san,build)
 
 # ---- what there is ------------------------------------------------------------------------------------------------
@@ -35,13 +37,16 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows listener refusals
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange journal leg lookup names origin record refuse registry relay report rewrite_head sandbox worker
+PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns nft nft_batch nft_rule openings pins \
-            privileges programs programs_sandbox routes sandboxes serve state steer_program unix_paths view
+HELPER   := arguments attach cgroup client daemon_link document enter foreign foreign_holders foreign_rules \
+            foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netns \
+            nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
+            routes sandboxes serve state steer_program unix_paths view
 BPF      := policy create egress unix flows # linked into one object, capture; steer is another
 CTL      := check client show
+BENCHES  := connects
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
             unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
@@ -61,7 +66,8 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_proxy    := decide journal refuse rewrite_head
+UNIT_helper   := notes
+UNIT_proxy    := decide journal notes refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base
@@ -104,7 +110,7 @@ say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
-.PHONY: all try check lint fuzz clean unit fuzzers probes
+.PHONY: all try check lint bench benches fuzz clean unit fuzzers probes
 all: $(PROGRAMS)
 
 # one archive for each folder of userspace/
@@ -184,6 +190,16 @@ UNITS += $(B)/unit/test_$(2)
 endef
 $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t)))))
 
+# the helper has no archive: its tests link the one file
+define UNIT_HELPER_RULE
+$(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
+	$$(call say,LD,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka
+UNITS += $(B)/unit/test_helper_$(1)
+endef
+$(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
+
 # the BPF battery: the helper's own loaders, driven by a test (root)
 BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
            $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)
@@ -192,6 +208,14 @@ $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -luring -lpthread
 
 unit: $(UNITS) $(B)/tests/bpf/battery
+
+# the benches' programs: what may not have an interpreter in the loop
+$(B)/bench/%: $(B)/tests/bench/%.o
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -lpthread
+
+benches: $(patsubst %,$(B)/bench/%,$(BENCHES))
 
 # a probe is one file; it proves one behaviour of the kernel that something here relies on
 $(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h
@@ -242,6 +266,11 @@ check:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) SAN=$(SAN) all unit fuzzers probes
 	scripts/check $(B)
+
+bench:
+	scripts/setup --tests
+	$(ALONE) $(MAKE) all benches
+	scripts/bench $(B) $(BENCH)
 
 lint:
 	scripts/setup --lint

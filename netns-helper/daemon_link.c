@@ -17,7 +17,6 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf/capture.h"
@@ -133,25 +132,24 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.nslots = a->listeners.nslots,
 		.has_v6 = a->routes.v6,
 		.mode = PROTO_SEALED,
-		.lane = PROTO_LANE_BPF,
+		.lane = (uint8_t)a->lane,
 	};
-	_cleanup_close_ int flows = programs_open_flows(a->programs);
+	_cleanup_close_ int flows =
+		a->lane == PROTO_LANE_BPF ? programs_open_flows(a->programs) : -1;
 	int fds[PROTO_OFFER_FDS];
-	struct stat st;
 	size_t n = 0;
 
-	if (flows < 0)
+	if (a->lane == PROTO_LANE_BPF && flows < 0)
 		return flows;
-	if (fstat(a->cgroup_fd, &st) < 0)
-		return -errno;
-	offer.cgroup = st.st_ino;
+	offer.cgroup = a->cgroup_id;
 	memcpy(offer.id, a->id, sizeof(offer.id));
 	memcpy(offer.own4, a->own4, sizeof(offer.own4));
 	if (a->routes.v6)
 		memcpy(offer.own6, a->own6, sizeof(offer.own6));
 	memcpy(offer.search, a->search, sizeof(offer.search));
 	fds[n++] = a->policy_fd;
-	fds[n++] = flows;
+	if (a->lane == PROTO_LANE_BPF)
+		fds[n++] = flows;
 	fds[n++] = a->listeners.udp4;
 	if (a->routes.v6)
 		fds[n++] = a->listeners.udp6;
@@ -170,6 +168,27 @@ static int daemon_link_withdraw(struct daemon_link *link, const struct sandbox *
 	return daemon_link_send(link, &name, sizeof(name), NULL, 0);
 }
 
+/* What is degraded of a sandbox, or ("") of the machine. */
+static int daemon_link_notes(struct daemon_link *link, const char *id, struct notes *notes)
+{
+	struct note *due;
+	int r;
+
+	while ((due = notes_due(notes))) {
+		struct proto_note note = {.head = {PROTO_NOTE, PROTO_VERSION}};
+
+		memcpy(note.id, id, strlen(id));
+		memcpy(note.feature, due->feature, sizeof(note.feature));
+		memcpy(note.reason, due->reason, sizeof(note.reason));
+		memcpy(note.remedy, due->remedy, sizeof(note.remedy));
+		r = daemon_link_send(link, &note, sizeof(note), NULL, 0);
+		if (r < 0)
+			return r;
+		notes_told(notes, due);
+	}
+	return 0;
+}
+
 static int daemon_link_pump_one(struct daemon_link *link, struct sandbox *sandbox)
 {
 	int r = 0;
@@ -181,6 +200,11 @@ static int daemon_link_pump_one(struct daemon_link *link, struct sandbox *sandbo
 		sandbox->offer_due = false;
 		sandbox->answer_owed = true;
 		sandbox->known = true;
+	}
+	if (sandbox->known && sandbox->state != SANDBOX_LEAVING) {
+		r = daemon_link_notes(link, sandbox->attachment->id, &sandbox->notes);
+		if (r < 0)
+			return r;
 	}
 	if (sandbox->withdraw_due) {
 		r = daemon_link_withdraw(link, sandbox);
@@ -197,6 +221,7 @@ void daemon_link_pump(struct daemon_link *link)
 
 	if (link->peer.fd < 0)
 		return;
+	r = daemon_link_notes(link, "", &link->sandboxes->notes);
 	for (struct sandbox *one = link->sandboxes->first; one && r == 0; one = one->next)
 		r = daemon_link_pump_one(link, one);
 	if (r == 0 && link->blocked) {
@@ -223,7 +248,10 @@ static void daemon_link_drop_dead(struct daemon_link *link)
 static int daemon_link_greet(struct daemon_link *link, int fd, pid_t pid)
 {
 	const struct proto_hello hello = {
-		.head = {PROTO_HELLO, PROTO_VERSION}, .abi = CAPTURE_ABI, .bpf = 1};
+		.head = {PROTO_HELLO, PROTO_VERSION},
+		.abi = CAPTURE_ABI,
+		.bpf = link->programs != NULL,
+	};
 	int maps[PROGRAMS_SHARED], r;
 
 	link->peer.fd = fd;
@@ -235,8 +263,10 @@ static int daemon_link_greet(struct daemon_link *link, int fd, pid_t pid)
 	}
 	link->pidfd = pidfd_open(pid, 0); /* wanted only to end it: see daemon_link_done() */
 	sandboxes_link_up(link->sandboxes, pid);
-	programs_shared_fds(link->programs, maps);
-	r = daemon_link_send(link, &hello, sizeof(hello), maps, PROGRAMS_SHARED);
+	if (link->programs)
+		programs_shared_fds(link->programs, maps);
+	r = daemon_link_send(
+		link, &hello, sizeof(hello), maps, link->programs ? PROGRAMS_SHARED : 0);
 	if (r < 0)
 		daemon_link_drop(link);
 	else

@@ -28,7 +28,14 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-enum { SANDBOXES_LEAVING_MS = 5000, SANDBOXES_POLL_MS = 10 };
+enum {
+	SANDBOXES_LEAVING_MS = 5000,
+	SANDBOXES_POLL_MS = 10,
+	SANDBOXES_HOSTS = 16, /* tables that are given new addresses in one turn of the loop */
+	SANDBOXES_HOSTS_MS = 1000, /* until a table that failed is tried again */
+};
+
+static const char sandboxes_hosts[] = "host addresses"; /* as a feature */
 
 const char sandboxes_no_daemon[] = "sallyportd is not running: start it with `sallyportd --config "
 				   "FILE`, or both with `scripts/sallyport up`";
@@ -67,9 +74,9 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 		told.tell(told.who, error, text);
 }
 
-void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer)
+void sandboxes_init(struct sandboxes *s, const struct lane_bpf *bpf, const struct hosts_list *hosts)
 {
-	*s = (struct sandboxes){.programs = programs, .steer = steer};
+	*s = (struct sandboxes){.bpf = bpf, .hosts = hosts};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
@@ -143,14 +150,18 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	int r;
 
 	r = sandboxes_admit(s, spec, fault);
+	if (r == 0)
+		r = lane_choose((enum proto_lane)spec->request->lane, spec->request->strict, s->bpf,
+			fault, &whole.lane);
 	if (r < 0)
 		return r;
 	sandbox = calloc(1, sizeof(*sandbox));
 	if (!sandbox)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	whole.daemon = s->daemon;
-	whole.programs = s->programs;
-	whole.steer = s->steer;
+	whole.programs = s->bpf->programs;
+	whole.steer = s->bpf->steer;
+	whole.hosts = s->hosts;
 	r = attach_begin(&whole, fault, &sandbox->attachment);
 	if (r < 0) {
 		free(sandbox);
@@ -165,7 +176,8 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	sandbox->next = s->first;
 	s->first = sandbox;
 	s->count++;
-	log_info("sandbox %s: offered%s", sandbox->attachment->id,
+	log_info("sandbox %s: offered in the %s lane%s", sandbox->attachment->id,
+		lane_name(sandbox->attachment->lane),
 		sandbox->attachment->routes.v6 ? "" : "; its network namespace has no IPv6");
 	*ret = sandbox;
 	return 0;
@@ -212,8 +224,11 @@ void sandboxes_link_up(struct sandboxes *s, pid_t daemon)
 {
 	s->linked = true;
 	s->daemon = daemon;
-	for (struct sandbox *one = s->first; one; one = one->next)
+	notes_renew(&s->notes);
+	for (struct sandbox *one = s->first; one; one = one->next) {
 		one->offer_due = one->state == SANDBOX_OFFERED || one->state == SANDBOX_ACTIVE;
+		notes_renew(&one->notes);
+	}
 }
 
 void sandboxes_link_down(struct sandboxes *s)
@@ -361,14 +376,71 @@ static void sandboxes_reap(struct sandboxes *s)
 		*link = one->next;
 		s->count--;
 		attach_free(one->attachment);
+		notes_free(&one->notes);
 		free(one);
 	}
+}
+
+void sandboxes_note(struct sandboxes *s, const char *id, const char *feature, const char *reason,
+	const char *remedy)
+{
+	struct sandbox *sandbox = id[0] ? sandboxes_find(s, id) : NULL;
+	int r;
+
+	if (id[0] && !sandbox)
+		return;
+	r = notes_set(sandbox ? &sandbox->notes : &s->notes, feature, reason, remedy);
+	if (r < 0)
+		(void)log_errno(r, "%s%s%s is degraded and cannot be noted: %s", id,
+			id[0] ? ": " : "", feature, reason);
+	else if (r > 0 && reason[0])
+		log_warn("%s%s%s is degraded: %s; %s", id, id[0] ? ": " : "", feature, reason,
+			remedy);
+	else if (r > 0)
+		log_info("%s%s%s is whole again", id, id[0] ? ": " : "", feature);
+}
+
+void sandboxes_done(struct sandboxes *s)
+{
+	notes_free(&s->notes);
+}
+
+void sandboxes_hosts_changed(struct sandboxes *s)
+{
+	for (struct sandbox *one = s->first; one; one = one->next)
+		one->hosts_due = one->state == SANDBOX_ACTIVE;
+	s->hosts_ms = 0;
+}
+
+/* Tables that do not have the host's addresses of now; the milliseconds until the next turn, -1 = all have. */
+static int sandboxes_renew_hosts(struct sandboxes *s, uint64_t now)
+{
+	unsigned int turns = 0;
+	bool failed = false;
+	int r;
+
+	if (now < s->hosts_ms)
+		return (int)(s->hosts_ms - now);
+	for (struct sandbox *one = s->first; one; one = one->next) {
+		if (!one->hosts_due || one->state != SANDBOX_ACTIVE)
+			continue;
+		if (turns++ == SANDBOXES_HOSTS)
+			return 0;
+		r = attach_renew_hosts(one->attachment);
+		one->hosts_due = r < 0;
+		failed |= r < 0;
+		sandboxes_note(s, one->attachment->id, sandboxes_hosts, r < 0 ? strerror(-r) : "",
+			"new addresses of the host are not refused by its nft table yet; is tried "
+			"again");
+	}
+	s->hosts_ms = failed ? now + SANDBOXES_HOSTS_MS : 0;
+	return failed ? SANDBOXES_HOSTS_MS : -1;
 }
 
 int sandboxes_tick(struct sandboxes *s)
 {
 	uint64_t now = clock_monotonic_ms();
-	int soonest = -1;
+	int soonest = sandboxes_renew_hosts(s, now);
 
 	for (struct sandbox *one = s->first; one; one = one->next) {
 		int wait = sandboxes_turn(s, one, now);

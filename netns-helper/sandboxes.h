@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #include "netns-helper/attach.h"
+#include "netns-helper/lane.h"
+#include "netns-helper/notes.h"
 #include "netns-helper/proto.h"
 
 enum sandbox_state {
@@ -44,23 +46,28 @@ struct sandbox {
 	bool known; /* the daemon has had an OFFER and no GONE came: a detach withdraws it */
 	bool kill; /* its processes end with it */
 	bool own_cgroup; /* its cgroup is removed with it */
+	bool hosts_due; /* its table has the host's addresses of before */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
+	struct notes notes; /* told to the daemon once it has the OFFER */
 };
 
 struct sandboxes {
 	struct sandbox *first;
 	size_t count;
-	struct programs *programs; /* borrowed */
-	struct steer_program *steer;
+	const struct lane_bpf *bpf; /* borrowed, like the next */
+	const struct hosts_list *hosts; /* borrowed: the host's own addresses */
+	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
 	bool linked; /* a daemon is connected */
 	pid_t daemon; /* … of this pid */
+	struct notes notes; /* about the machine */
 };
 
 /* What to do when sallyportd is not connected, for a person. */
 extern const char sandboxes_no_daemon[];
 
-void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer);
+void sandboxes_init(
+	struct sandboxes *s, const struct lane_bpf *bpf, const struct hosts_list *hosts);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);
@@ -96,6 +103,18 @@ void sandboxes_link_down(struct sandboxes *s);
 /* What the daemon said. -EPROTO when that was not its turn to say. */
 int sandboxes_active(struct sandboxes *s, const struct proto_active *active);
 int sandboxes_gone(struct sandboxes *s, const char *id);
+
+/*
+ * Notes a feature that is degraded, of the sandbox of that id or ("") of the machine; with reason "" it is
+ * whole again. Told to the daemon by the next daemon_link_pump(), and to each that follows it. An id
+ * that is not attached is passed over.
+ */
+void sandboxes_note(struct sandboxes *s, const char *id, const char *feature, const char *reason,
+	const char *remedy);
+/* The host's addresses have changed: the next sandboxes_tick() sets them everywhere. */
+void sandboxes_hosts_changed(struct sandboxes *s);
+/* Frees what the machine's notes hold. Every sandbox must be GONE. */
+void sandboxes_done(struct sandboxes *s);
 
 /* Deadlines, ends. Returns the milliseconds until it wants to be called again, -1 = no limit. */
 int sandboxes_tick(struct sandboxes *s);

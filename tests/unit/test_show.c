@@ -34,6 +34,11 @@ static const struct {
 		"  feature  reason    remedy\n"
 		"  audit    No space  make room\n"},
 	{"{\"sandboxes\":[]}", "none\n"},
+	{"{\"sandboxes\":[{\"id\":\"a\",\"degraded\":[]},{\"id\":\"b\",\"degraded\":[{\"feature\":"
+	 "\"self-test\",\"reason\":\"no program\",\"remedy\":\"attach again\"}]}]}",
+		"id  degraded\n"
+		"a   none\n"
+		"b   self-test (no program)\n"},
 	{"{\"sandboxes\":[{\"id\":\"a\",\"digest\":\"" DIGEST
 	 "\",\"counters\":{\"open\":1,\"denied\":1000"
 	 "000},\"credentials\":[]},{\"id\":\"long-one\",\"digest\":\"" DIGEST

@@ -37,6 +37,7 @@ union link_message {
 	struct proto_hello hello;
 	struct proto_offer offer;
 	struct proto_name name;
+	struct proto_note note;
 };
 
 static void link_lost(struct link *l)
@@ -50,7 +51,8 @@ static void link_lost(struct link *l)
 
 static size_t link_offer_fds(const struct proto_offer *o)
 {
-	return 3 + (o->has_v6 ? 1 : 0) + o->nslots * (o->has_v6 ? 2 : 1);
+	return 2 + (o->lane == PROTO_LANE_BPF) + (o->has_v6 ? 1 : 0) +
+	       o->nslots * (o->has_v6 ? 2 : 1);
 }
 
 static bool link_text(const char *text, size_t size)
@@ -61,12 +63,21 @@ static bool link_text(const char *text, size_t size)
 static bool link_offer_valid(const struct proto_offer *o, size_t nfds)
 {
 	if (!link_text(o->id, sizeof(o->id)) || !o->id[0] || o->nslots < 1 ||
-		o->nslots > PROTO_SLOTS || nfds != link_offer_fds(o))
+		o->nslots > PROTO_SLOTS || nfds != link_offer_fds(o) ||
+		(o->lane != PROTO_LANE_BPF && o->lane != PROTO_LANE_NFT) ||
+		(o->mode != PROTO_SEALED && o->mode != PROTO_UPLINK))
 		return false;
 	for (unsigned i = 0; i < PROTO_SEARCH; i++)
 		if (!link_text(o->search[i], sizeof(o->search[i])))
 			return false;
 	return true;
+}
+
+static bool link_note_valid(const struct proto_note *n)
+{
+	return link_text(n->id, sizeof(n->id)) && link_text(n->feature, sizeof(n->feature)) &&
+	       n->feature[0] && link_text(n->reason, sizeof(n->reason)) &&
+	       link_text(n->remedy, sizeof(n->remedy));
 }
 
 /* True when the message was right; the descriptors have found an owner then. */
@@ -89,6 +100,11 @@ static bool link_take(
 	if (m->head.op == PROTO_WITHDRAW && n == sizeof(m->name) && nfds == 0 && l->greeted &&
 		link_text(m->name.id, sizeof(m->name.id))) {
 		l->events->withdraw(l->arg, m->name.id);
+		return true;
+	}
+	if (m->head.op == PROTO_NOTE && n == sizeof(m->note) && nfds == 0 && l->greeted &&
+		link_note_valid(&m->note)) {
+		l->events->note(l->arg, &m->note);
 		return true;
 	}
 	return false;

@@ -26,6 +26,8 @@ struct link_events {
 	void (*offer)(void *arg, const struct proto_offer *offer, const int *fds, size_t nfds);
 	/* To be answered by link_gone() when nothing of the sandbox is left. */
 	void (*withdraw)(void *arg, const char *id);
+	/* A feature of the sandbox (id "": of the machine) is degraded; reason "": is whole again. */
+	void (*note)(void *arg, const struct proto_note *note);
 	/* The helper is gone. Attempts to connect have begun. */
 	void (*lost)(void *arg);
 };

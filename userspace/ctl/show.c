@@ -2,8 +2,9 @@
 /*
  * show.c – see show.h. It knows next to nothing of the answers' members, so the daemon may add some:
  * what it knows are the rows of `show_forms`. Everything becomes a cell, a line of text; a map becomes
- * `name 1, other 2`, and one with a name and a state, a credential, `NAME (state: cause)`. Texts may
- * come from a sandbox: control bytes are not printed.
+ * `name 1, other 2`, one with a name and a state, a credential, `NAME (state: cause)`, and one with a
+ * feature and a reason `FEATURE (reason)`. Texts may come from a sandbox: control bytes are not
+ * printed.
  *
  * A list of maps is a table. A map inside a row gives a column for each of its members, so that
  * numbers stand below each other.
@@ -115,6 +116,18 @@ static void show_state(const json_t *v, char ret[SHOW_CELL])
 		cause ? cause : "");
 }
 
+static bool show_is_degraded(const json_t *v)
+{
+	return json_is_string(json_object_get(v, "feature")) &&
+	       json_is_string(json_object_get(v, "reason"));
+}
+
+static void show_degraded(const json_t *v, char ret[SHOW_CELL])
+{
+	(void)snprintf(ret, SHOW_CELL, "%s (%s)", json_string_value(json_object_get(v, "feature")),
+		json_string_value(json_object_get(v, "reason")));
+}
+
 static void show_scalar(const json_t *v, char ret[SHOW_CELL])
 {
 	ret[0] = '\0';
@@ -126,6 +139,8 @@ static void show_scalar(const json_t *v, char ret[SHOW_CELL])
 		(void)snprintf(ret, SHOW_CELL, "%s", json_is_true(v) ? "yes" : "no");
 	else if (json_is_object(v) && show_has_state(v))
 		show_state(v, ret);
+	else if (json_is_object(v) && show_is_degraded(v))
+		show_degraded(v, ret);
 	else if (json_is_array(v) || json_is_object(v))
 		(void)snprintf(ret, SHOW_CELL, "…"); /* nothing of ours is that deep */
 	else

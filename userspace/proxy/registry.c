@@ -129,10 +129,15 @@ static void registry_fill_offer(
 		.cgroup = from->cgroup,
 		.nslots = from->nslots,
 		.has_v6 = from->has_v6,
-		.flow_map = fds[1],
-		.udp4 = fds[2],
-		.udp6 = from->has_v6 ? fds[3] : -1};
-	fds += from->has_v6 ? 4 : 3;
+		.uplink = from->mode == PROTO_UPLINK,
+		.flow_map = -1,
+		.udp6 = -1};
+	fds++; /* the policy is read by who called */
+	if (from->lane == PROTO_LANE_BPF)
+		to->flow_map = *fds++;
+	to->udp4 = *fds++;
+	if (from->has_v6)
+		to->udp6 = *fds++;
 	memcpy(to->id, from->id, sizeof(to->id));
 	memcpy(to->tcp4, fds, from->nslots * sizeof(int));
 	if (from->has_v6)
@@ -223,24 +228,46 @@ static void registry_withdraw(void *arg, const char *id)
 	sandbox_unseat(s);
 }
 
+/* A sandbox that is not here was refused by us, or is withdrawn. */
+static void registry_note(void *arg, const struct proto_note *note)
+{
+	struct registry *r = arg;
+	struct sandbox *s = note->id[0] ? registry_find(r, note->id) : NULL;
+	struct notes *notes = s ? &s->notes : note->id[0] ? NULL : &r->notes;
+	int e = notes ? notes_set(notes, note->feature, note->reason, note->remedy) : 0;
+
+	if (e < 0)
+		(void)log_errno(e, "%s is degraded, which cannot be kept", note->feature);
+}
+
 static void registry_refused(void *arg, const struct capture_refusal *refusal);
+
+/* Another helper tells its own. */
+static void registry_forget_notes(struct registry *r)
+{
+	notes_done(&r->notes);
+	for (struct sandbox *s = r->first; s; s = s->next)
+		notes_done(&s->notes);
+}
 
 static void registry_hello(void *arg, const int maps[LINK_MAPS])
 {
 	struct registry *r = arg;
 	int e;
 
+	registry_forget_notes(r);
 	refusals_free(TAKE_PTR(r->refusals));
 	e = maps ? refusals_new(
 			   r->shared->control, maps[LINK_EVENTS], registry_refused, r, &r->refusals)
-		 : -EOPNOTSUPP;
+		 : 0;
 	for (int i = LINK_EXECUTABLES; maps && i < LINK_MAPS; i++)
 		(void)close(maps[i]); /* not read yet */
 	if (e < 0)
 		(void)log_errno(e,
 			"kernel refusals cannot be read: they are in the maps, not in the audit");
 	timer_start(r->shared->control, &r->grace, REGISTRY_GRACE);
-	log_info("the helper is connected");
+	log_info("the helper is connected%s",
+		maps ? "" : "; it has no BPF: neither attribution nor the kernel's refusals");
 }
 
 /* Without its state directory this instance is over. */
@@ -285,6 +312,7 @@ static const struct link_events registry_events = {
 	.hello = registry_hello,
 	.offer = registry_offer,
 	.withdraw = registry_withdraw,
+	.note = registry_note,
 	.lost = registry_lost,
 };
 
@@ -392,5 +420,6 @@ void registry_free(struct registry *r)
 		r->first = s->next;
 		sandbox_free(s);
 	}
+	notes_done(&r->notes);
 	free(r);
 }

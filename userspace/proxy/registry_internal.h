@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "proxy/notes.h"
 #include "proxy/registry.h"
 #include "ring/loop.h"
 
@@ -22,6 +23,7 @@ struct registry {
 	struct refusals *refusals;
 	struct sandbox *first;
 	unsigned count;
+	struct notes notes; /* of the machine */
 	uint64_t began;
 	struct timer look, grace;
 };

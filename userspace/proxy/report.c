@@ -34,6 +34,12 @@ static void report_status(void *arg, struct control_status *ret)
 	};
 }
 
+static void report_notes(const struct notes *notes, struct json *j)
+{
+	for (const struct note *n = notes->first; n; n = n->next)
+		control_degraded_write(j, n->feature, n->reason, n->remedy);
+}
+
 static void report_degraded(void *arg, struct json *j)
 {
 	struct registry *r = arg;
@@ -47,6 +53,7 @@ static void report_degraded(void *arg, struct json *j)
 			strerrordesc_np(-audit_trouble(r->shared->audit)),
 			"make room for, or give the daemon's user access to, the audit file and "
 			"its directory");
+	report_notes(&r->notes, j);
 #ifdef SALLYPORT_SAN
 	control_degraded_write(j, "hardening",
 		"this is a sanitizer build: dumpable, without seccomp filters",
@@ -72,13 +79,20 @@ static unsigned report_credentials(
 	return n;
 }
 
-static void report_sandbox(const struct sandbox *s, struct json *j)
+static void report_sandbox_degraded(void *arg, struct json *j)
+{
+	report_notes(arg, j);
+}
+
+static void report_sandbox(struct sandbox *s, struct json *j)
 {
 	struct control_credential credentials[CREDSET_MAX];
 	struct control_sandbox c = {
 		.id = s->at.id,
 		.policy = policy_name(s->policy),
 		.mode = "enforce",
+		.network = s->at.uplink ? "uplink" : "sealed",
+		.lane = s->at.flow_map >= 0 ? "bpf" : "nft",
 		.connections = s->connections,
 		.open = s->open,
 		.requests = s->requests,
@@ -88,6 +102,9 @@ static void report_sandbox(const struct sandbox *s, struct json *j)
 		.refusals = s->refusals,
 		.credentials = credentials,
 		.ncredentials = report_credentials(s, credentials),
+		.is_degraded = s->notes.n > 0,
+		.degraded = report_sandbox_degraded,
+		.arg = &s->notes,
 	};
 
 	memcpy(c.digest, policy_digest(s->policy), sizeof(c.digest));
