@@ -18,7 +18,7 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list ap)
 }
 
 static const char *const names[] = {"policy_connect4", "policy_connect6", "policy_sendmsg4",
-	"policy_sendmsg6", "flows_sockops"};
+	"policy_sendmsg6", "create_socket", "egress_packet", "flows_sockops"};
 
 /* Loads one program of the object alone, so that the answer has its name. */
 static void load_one(const char *name)
