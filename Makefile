@@ -42,10 +42,11 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter foreign foreign_holders foreign_rules \
-            foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netns \
-            nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
-            routes sandboxes serve state steer_program unix_paths view
+HELPER   := addresses arguments attach bounding cgroup client daemon_link document enter foreign foreign_holders \
+            foreign_rules foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main \
+            netns nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets nft_uplink notes openings pins \
+            privileges programs programs_sandbox routes rtnl rules sandboxes serve state steer_program sysctls \
+            unix_paths uplink view
 BPF      := policy create egress unix flows # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
@@ -70,7 +71,7 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_helper   := notes
+UNIT_helper   := bounding notes
 UNIT_proxy    := decide journal notes refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
@@ -199,7 +200,7 @@ define UNIT_HELPER_RULE
 $(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka -lcap
 UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
