@@ -48,6 +48,7 @@ static const struct arguments_row arguments_rows[] = {
 	{"--bounding", ARGUMENTS_TEXT, AT(bounding), ARGUMENTS_ATTACH, 0, "none|CAP,...|HEX", "capabilities that its processes will have at most", NULL, NULL},
 	{"--lane", ARGUMENTS_TEXT, AT(lane), ARGUMENTS_ATTACH, 0, "auto|bpf|nft", "how it is captured: nft is without BPF", arguments_lanes, NULL},
 	{"--search", ARGUMENTS_MANY, AT(search), ARGUMENTS_ATTACH, 0, "DOMAIN", "a search domain; several are allowed", NULL, NULL},
+	{"--unix", ARGUMENTS_MANY, AT(unix_paths), ARGUMENTS_ATTACH, 0, "PATH[/]", "what its unix sockets may reach: this path, with / what is below; several are allowed", NULL, NULL},
 	{"--strict", ARGUMENTS_FLAG, AT(strict), ARGUMENTS_ATTACH, 0, NULL, "fail where something would be degraded", NULL, NULL},
 	{"--hold", ARGUMENTS_FLAG, AT(hold), ARGUMENTS_ATTACH, 0, NULL, "stay; the sandbox ends with this process or its parent", NULL, NULL},
 	{"--own-cgroup", ARGUMENTS_FLAG, AT(own_cgroup), ARGUMENTS_ATTACH, 0, NULL, "remove the cgroup at the end", NULL, NULL},

@@ -199,6 +199,7 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 		.listeners6 = a->routes.v6 ? a->listeners.tcp6 : NULL,
 		.udp4 = a->listeners.udp4,
 		.udp6 = a->listeners.udp6,
+		.resolver = a->resolver,
 	};
 
 	attach_mapped(a->own4, steer.own4);

@@ -27,6 +27,7 @@
 #include "netns-helper/proto.h"
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/state.h"
+#include "netns-helper/unix_paths.h"
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
@@ -106,6 +107,25 @@ static int client_named(const char *id, uint32_t op, struct proto_name *ret)
 	return CLIENT_OK;
 }
 
+static int client_unix_paths(const struct arguments *a, struct proto_attach *ret)
+{
+	if (a->unix_paths.n > PROTO_UNIX_PATHS) {
+		log_error("--unix: there can be %d", PROTO_UNIX_PATHS);
+		return CLIENT_FAILED;
+	}
+	for (size_t i = 0; i < a->unix_paths.n; i++) {
+		if (!unix_paths_valid(a->unix_paths.items[i])) {
+			log_error("--unix: %s: wants an absolute path of at most %d bytes, without "
+				  "empty, . or .. parts",
+				a->unix_paths.items[i], PROTO_UNIX_PATH - 2);
+			return CLIENT_FAILED;
+		}
+		memcpy(ret->unix_paths[i], a->unix_paths.items[i],
+			strlen(a->unix_paths.items[i]) + 1); /* was measured */
+	}
+	return CLIENT_OK;
+}
+
 static int client_attach_request(const struct arguments *a, struct proto_attach *ret)
 {
 	*ret = (struct proto_attach){
@@ -137,7 +157,7 @@ static int client_attach_request(const struct arguments *a, struct proto_attach 
 			log_error("--search: %s is not a domain name", a->search.items[i]);
 			return CLIENT_FAILED;
 		}
-	return CLIENT_OK;
+	return client_unix_paths(a, ret);
 }
 
 /* The three descriptors of an attach, owned by the caller. */

@@ -517,8 +517,7 @@ static void serve_note_missing(struct serve *serve)
 		sandboxes_note(
 			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
 	for (size_t i = 0; programs && (lack = programs_missing(programs, i)); i++)
-		sandboxes_note(
-			&serve->sandboxes, "", lack->feature, lack->reason, lack->remedy);
+		sandboxes_note(&serve->sandboxes, "", lack->feature, lack->reason, lack->remedy);
 }
 
 /* The host's addresses have changed, or cannot be read. */
