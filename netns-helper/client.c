@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "netns-helper/arguments.h"
+#include "netns-helper/bounding.h"
 #include "netns-helper/client.h"
 #include "netns-helper/document.h"
 #include "netns-helper/lane.h"
@@ -129,7 +130,8 @@ static int client_attach_request(const struct arguments *a, struct proto_attach 
 {
 	*ret = (struct proto_attach){
 		.head = {PROTO_ATTACH, PROTO_VERSION},
-		.mode = PROTO_SEALED,
+		.mode = a->mode && strcmp(a->mode, "uplink") == 0 ? PROTO_UPLINK : PROTO_SEALED,
+		.bounding_said = a->bounding != NULL,
 		.strict = a->strict,
 		.hold = a->hold,
 		.own_cgroup = a->own_cgroup,
@@ -137,6 +139,12 @@ static int client_attach_request(const struct arguments *a, struct proto_attach 
 	};
 	if (snprintf(ret->id, sizeof(ret->id), "%s", a->id) >= (int)sizeof(ret->id)) {
 		log_error("--id: is longer than %zu characters", sizeof(ret->id) - 1);
+		return CLIENT_FAILED;
+	}
+	if (a->bounding && bounding_parse(a->bounding, &ret->bounding) < 0) {
+		log_error("--bounding: %s is neither none, nor names of capabilities, nor the "
+			  "number of CapBnd in /proc/PID/status",
+			a->bounding);
 		return CLIENT_FAILED;
 	}
 	if (a->search.n > PROTO_SEARCH) {

@@ -131,7 +131,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.netns = a->cookie,
 		.nslots = a->listeners.nslots,
 		.has_v6 = a->routes.v6,
-		.mode = PROTO_SEALED,
+		.mode = (uint8_t)a->mode,
 		.lane = (uint8_t)a->lane,
 	};
 	_cleanup_close_ int flows =

@@ -2,8 +2,9 @@
 /*
  * nft_input.c – the chain `input`: the same order of questions as bpf/match.bpf.h, on packets.
  *
- * What did not come in by lo: drop. Port 53: accept, before the address classes and on loopback
- * too. 853: refuse. 127.0.0.11, where a container runtime has its resolver: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
+ * What did not come in by lo: drop, or in uplink mode nft_uplink.c's question. Port 53: accept, before
+ * the address classes and on loopback too. 853: refuse. 127.0.0.11, where a container runtime has its
+ * resolver: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
  * that name metadata addresses, metadata, other openings, the host's addresses, refused classes, accept.
  * All else: refuse.
  *
@@ -251,7 +252,10 @@ void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 	nft_chain_put(b, "input", "filter", NF_INET_LOCAL_IN, NFT_PRIORITY, NF_DROP);
 	r = nft_input_rule(b);
 	nft_rule_interface(&r, NFT_META_IIF, NFT_LO, false);
-	nft_rule_drop(&r);
+	if (spec->mode == PROTO_UPLINK)
+		nft_rule_goto(&r, "inbound");
+	else
+		nft_rule_drop(&r);
 	nft_input_ports(b, spec->closed);
 	if (spec->resolver)
 		nft_input_resolver(b);

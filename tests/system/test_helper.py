@@ -279,7 +279,8 @@ def test_attach_refuses(rig, netns):
         ("--id: wants", ["--id", "Upper"]),
         ("--id: wants", ["--id", ".dot"]),
         ("--id: is longer", ["--id", "x" * 64]),
-        ("--mode: this value is not available in this version", ["--mode", "uplink"]),
+        ("--mode: there is no such value", ["--mode", "bridged"]),
+        ("--mode uplink: no process is in the cgroup yet", ["--mode", "uplink"]),
         ("--lane: there is no such value", ["--lane", "tproxy"]),
         ("--lane: there is no such value", ["--lane", "fast"]),
     ]
