@@ -282,7 +282,7 @@ static int daemon_link_admit(struct daemon_link *link, int fd, struct ucred *ret
 		return -errno;
 	if (ret->uid != link->uid && ret->uid != 0)
 		return -EPERM;
-	if (sandboxes_hold(link->sandboxes, ret->pid))
+	if (sandboxes_hold(link->sandboxes, fd, ret->pid))
 		return -EPERM;
 	daemon_link_drop_dead(link);
 	return link->peer.fd >= 0 ? -EBUSY : 0;

@@ -509,14 +509,18 @@ int sandboxes_tick(struct sandboxes *s)
 	return soonest;
 }
 
-bool sandboxes_hold(const struct sandboxes *s, pid_t pid)
+bool sandboxes_hold(const struct sandboxes *s, int sock, pid_t pid)
 {
 	struct cgroup_path path;
+	uint64_t netns;
 
 	if (cgroup_of(pid, &path) < 0)
 		return true; /* a process that asked and ended at once must not escape the question */
+	if (netns_cookie(sock, &netns) < 0)
+		return true;
 	for (const struct sandbox *one = s->first; one; one = one->next)
-		if (cgroup_inside(&path, &one->attachment->cgroup))
+		if (cgroup_inside(&path, &one->attachment->cgroup) ||
+			netns == one->attachment->cookie)
 			return true;
 	return false;
 }

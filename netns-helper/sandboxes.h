@@ -123,7 +123,11 @@ void sandboxes_done(struct sandboxes *s);
 /* Deadlines, ends. Returns the milliseconds until it wants to be called again, -1 = no limit. */
 int sandboxes_tick(struct sandboxes *s);
 
-/* Whether a process of that pid lies in a sandbox's cgroup. */
-bool sandboxes_hold(const struct sandboxes *s, pid_t pid);
+/*
+ * Whether the peer of an accepted unix socket, a process of that pid, belongs to a sandbox: it lies
+ * in its cgroup, or the socket was made in its network namespace (an accepted socket is in that of
+ * the one who connected), as by a process that a runtime put there without the cgroup.
+ */
+bool sandboxes_hold(const struct sandboxes *s, int sock, pid_t pid);
 
 #endif

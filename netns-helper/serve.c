@@ -379,7 +379,7 @@ static int serve_admit(struct serve *serve, int fd, struct ucred *ret)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &n) < 0)
 		return -errno;
-	if (ret->uid != 0 || sandboxes_hold(&serve->sandboxes, ret->pid))
+	if (ret->uid != 0 || sandboxes_hold(&serve->sandboxes, fd, ret->pid))
 		return -EPERM;
 	return serve->npeers >= SERVE_PEERS ? -EBUSY : 0;
 }
