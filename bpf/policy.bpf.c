@@ -114,9 +114,10 @@ static __always_inline unsigned policy_decide(
 	return reason;
 }
 
+/* The reasons that pass are those before METADATA, for good: new ones are appended. */
 static __always_inline int policy_verdict(unsigned reason)
 {
-	return reason <= CAPTURE_OPENED ? RECORD_PASS : RECORD_REFUSE;
+	return reason < CAPTURE_METADATA ? RECORD_PASS : RECORD_REFUSE;
 }
 
 /*

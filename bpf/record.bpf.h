@@ -163,8 +163,7 @@ static __always_inline bool record_event(
 static __always_inline void record_refusal(
 	struct capture_refusal *r, __u64 account, const char *path, __u32 length)
 {
-	struct capture_refusal_key key = {
-		.netns = r->netns, .dport = r->dport, .proto = r->proto};
+	struct capture_refusal_key key = {.netns = r->netns, .dport = r->dport, .proto = r->proto};
 	struct capture_refusal *known;
 
 	__builtin_memcpy(key.dst, r->dst, sizeof(key.dst));
