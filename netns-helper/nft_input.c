@@ -103,6 +103,8 @@ void nft_local_put(struct nft_batch *b, const char *chain, const struct nft_spec
 	nft_local_put_one(b, chain, NFPROTO_IPV6, loopback6, sizeof(loopback6));
 	nft_local_put_one(b, chain, NFPROTO_IPV4, spec->own4, sizeof(spec->own4));
 	nft_local_put_one(b, chain, NFPROTO_IPV6, spec->own6, sizeof(spec->own6));
+	if (spec->mode != PROTO_UPLINK)
+		return;
 	r = nft_rule_in(b, NFT_TABLE, chain);
 	nft_rule_family(&r, NFPROTO_IPV4);
 	nft_rule_in_set(&r, NFT_DADDR4, 4, false, "local4");
