@@ -3,6 +3,7 @@
 # make            builds the programs under build/
 # make try        sets the machine up, builds, shows the main job in namespaces (root)
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
+# make vm         boots Debian's own kernel under emulation, runs the kernel lane's tests in there (root; slow)
 # make lint       formatting, layers, header hygiene, static analysis
 # make bench      sets the machine up, builds, measures (root); BENCH="connect attach sandboxes" for some of it
 # make fuzz       every fuzzer for FUZZ_SECONDS each
@@ -40,14 +41,17 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter handout hosts intervals jail lane \
-            listeners loop main netns nft nft_batch nft_input nft_lane nft_rule nft_sets notes openings pins \
-            privileges programs programs_sandbox routes sandboxes serve state steer_program unix_paths view
-BPF      := policy flows steer
-CTL      := check client show
+HELPER   := arguments attach cgroup client daemon_link document enter foreign foreign_holders foreign_rules \
+            foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netns \
+            nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
+            routes sandboxes serve state steer_program unix_paths view
+BPF      := policy create egress unix flows # linked into one object, capture; steer is another
+CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
-PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
-            unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
+PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
+            nft_hash nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
+            sk_lookup sock_create sock_diag sockops_connect transparent unprivileged_maps \
+            uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
 UNIT_base     := buf fault fdpass file json secret slab
@@ -109,8 +113,8 @@ say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
-.PHONY: all try check lint bench benches fuzz clean unit fuzzers probes
-all: $(PROGRAMS)
+.PHONY: all try check vm lint bench benches fuzz clean unit fuzzers probes
+all: $(PROGRAMS) probes
 
 # one archive for each folder of userspace/
 objects_base     := $(BASE)
@@ -166,7 +170,7 @@ $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(B)/bpf/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_x86 -g -O2 -Wall -Werror -I. -I$(B) -I$(B)/bpf -c -o $@ $<
 
-$(B)/bpf/capture.bpf.o: $(B)/bpf/policy.bpf.o $(B)/bpf/flows.bpf.o
+$(B)/bpf/capture.bpf.o: $(patsubst %,$(B)/bpf/%.bpf.o,$(BPF))
 	$(call say,LINK,$@)
 	$(Q)bpftool gen object $@ $^
 
@@ -200,9 +204,11 @@ endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
-$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)) $(B)/model.a $(B)/base.a
+BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
+           $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)
+$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -luring -lpthread
 
 unit: $(UNITS) $(B)/tests/bpf/battery
 
@@ -215,10 +221,11 @@ $(B)/bench/%: $(B)/tests/bench/%.o
 benches: $(patsubst %,$(B)/bench/%,$(BENCHES))
 
 # a probe is one file; it proves one behaviour of the kernel that something here relies on
-$(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h
+$(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h \
+               $(B)/netns-helper/nft_batch.o
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDHARD) -o $@ $< -lbpf -lelf -lz -luring -lpthread
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDHARD) -o $@ $< $(filter %.o,$^) -lbpf -lelf -lz -luring -lnftnl -lmnl -lseccomp -lpthread
 
 probes: $(patsubst %,$(B)/probes/%,$(PROBES))
 
@@ -268,6 +275,12 @@ bench:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) all benches
 	scripts/bench $(B) $(BENCH)
+
+# VM_STEPS="bpf try system=CAP_01": these steps alone, see tests/vm/guest.py
+vm:
+	scripts/setup --vm
+	$(ALONE) $(MAKE) all unit probes
+	scripts/vm $(B) $(VM_STEPS)
 
 lint:
 	scripts/setup --lint

@@ -22,10 +22,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bpf/capture.h"
 #include "netns-helper/attach.h"
 #include "netns-helper/document.h"
+#include "netns-helper/foreign.h"
 #include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/nft.h"
@@ -66,6 +68,7 @@ static void attach_mapped(const uint8_t own4[4], uint8_t ret[16])
 static int attach_verify(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct cgroup_path daemon;
+	struct stat st;
 	int r;
 
 	r = netns_verify(a->netns_fd, fault, &a->identity);
@@ -74,6 +77,9 @@ static int attach_verify(struct attachment *a, const struct attach_spec *spec, s
 	r = cgroup_verify(a->cgroup_fd, fault, &a->cgroup);
 	if (r < 0)
 		return r;
+	if (fstat(a->cgroup_fd, &st) < 0)
+		return fault_set(fault, -errno, "--cgroup: cannot be examined");
+	a->cgroup_id = st.st_ino;
 	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 &&
 		cgroup_inside(&daemon, &a->cgroup))
 		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
@@ -85,8 +91,12 @@ static int attach_enter(void *arg)
 {
 	struct attach_inside *in = arg;
 	struct attachment *a = in->a;
+	const struct foreign_spec foreign = {.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id};
 	int r;
 
+	r = foreign_verify(&foreign, in->fault, &a->resolver);
+	if (r < 0)
+		return r;
 	r = routes_only_lo(in->fault);
 	if (r < 0)
 		return r;
@@ -132,6 +142,7 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 		.mode = PROTO_SEALED,
 		.lane = a->lane,
 		.closed = closed,
+		.resolver = a->resolver,
 		.hosts = a->hosts->ip,
 		.nhosts = a->hosts->n,
 		.openings = openings,
@@ -181,6 +192,7 @@ static int attach_programs(
 		.cgroup_fd = a->cgroup_fd,
 		.mode = CAPTURE_SEALED,
 		.unix_paths = unix_paths,
+		.resolver = a->resolver,
 	};
 
 	for (size_t i = 0; i < PROTO_UNIX_PATHS && spec->request->unix_paths[i][0]; i++)

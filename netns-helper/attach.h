@@ -32,6 +32,7 @@ struct attachment {
 	char search[PROTO_SEARCH][PROTO_NAME];
 	struct netns_identity identity;
 	struct cgroup_path cgroup;
+	uint64_t cgroup_id; /* its inode */
 	uint64_t cookie;
 	uint8_t own4[4], own6[16];
 	enum proto_lane lane; /* never AUTO */
@@ -44,6 +45,7 @@ struct attachment {
 	const struct hosts_list *hosts; /* borrowed, followed live */
 	struct programs_sandbox *programs; /* this and the next: NULL in the nft lane */
 	struct steer_netns *steer;
+	bool resolver; /* the container runtime has its own at 127.0.0.11 */
 	bool inside; /* routes and listeners are in place */
 	bool nft; /* the table is loaded */
 };

@@ -17,7 +17,6 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf/capture.h"
@@ -140,16 +139,13 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 	_cleanup_close_ int flows =
 		a->lane == PROTO_LANE_BPF ? programs_open_flows(a->programs) : -1;
 	int fds[PROTO_OFFER_FDS];
-	struct stat st;
 	size_t n = 0;
 
 	if (policy < 0)
 		return policy;
 	if (a->lane == PROTO_LANE_BPF && flows < 0)
 		return flows;
-	if (fstat(a->cgroup_fd, &st) < 0)
-		return -errno;
-	offer.cgroup = st.st_ino;
+	offer.cgroup = a->cgroup_id;
 	memcpy(offer.id, a->id, sizeof(offer.id));
 	memcpy(offer.own4, a->own4, sizeof(offer.own4));
 	if (a->routes.v6)

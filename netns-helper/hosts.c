@@ -104,8 +104,7 @@ static int hosts_dump(struct mnl_socket *nl, struct hosts_list *list)
 		n = mnl_socket_recvfrom(nl, bytes, sizeof(bytes));
 		if (n < 0)
 			return -errno;
-		r = mnl_cb_run(
-			bytes, (size_t)n, seq, mnl_socket_get_portid(nl), hosts_each, list);
+		r = mnl_cb_run(bytes, (size_t)n, seq, mnl_socket_get_portid(nl), hosts_each, list);
 	}
 	return r == MNL_CB_ERROR ? -errno : 0;
 }
@@ -168,8 +167,8 @@ int hosts_open(struct hosts *h, struct loop *loop, void (*changed)(struct hosts 
 	h->source.fd = mnl_socket_get_fd(h->events);
 	/* what does not fit is told as ENOBUFS, and read anew */
 	(void)setsockopt(h->source.fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
-	r = mnl_socket_bind(h->events, RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
-		    MNL_SOCKET_AUTOPID) < 0
+	r = mnl_socket_bind(
+		    h->events, RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR, MNL_SOCKET_AUTOPID) < 0
 		    ? -errno
 		    : loop_watch(loop, &h->source, EPOLLIN);
 	if (r == 0)

@@ -10,6 +10,7 @@
  *            a rejection in OUTPUT gives UDP senders EPERM, which clients take for a fault of their
  *            own; one on INPUT of lo is an ordinary ECONNREFUSED.)
  *   forward  drop
+ *   resolver nft_resolver.c
  *   capture, prerouting   of the nft lane, nft_lane.c
  */
 #include <errno.h>
@@ -139,6 +140,7 @@ int nft_load(const struct nft_spec *spec)
 		nft_batch_needs(b, "CONFIG_NFT_TPROXY");
 		nft_lane_put(b, spec);
 	}
+	nft_resolver_put(b, spec);
 	r = nft_batch_commit(b);
 	if (r < 0 && nft_batch_missing(b))
 		(void)fault_set(spec->fault, r,

@@ -3,7 +3,7 @@
  * nft_input.c – the chain `input`: the same order of questions as bpf/match.bpf.h, on packets.
  *
  * What did not come in by lo: drop. Port 53: accept, before the address classes and on loopback
- * too. 853: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
+ * too. 853: refuse. 127.0.0.11, where a container runtime has its resolver: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
  * that name metadata addresses, metadata, other openings, the host's addresses, refused classes, accept.
  * All else: refuse.
  *
@@ -213,6 +213,16 @@ static void nft_input_refusals(struct nft_batch *b, const struct nft_input_refus
 	}
 }
 
+/* The container runtime's resolver is asked at port 53 alone, which has been judged before. */
+static void nft_input_resolver(struct nft_batch *b)
+{
+	struct nft_rule r = nft_input_rule(b);
+
+	nft_rule_family(&r, NFPROTO_IPV4);
+	nft_rule_bytes(&r, NFT_DADDR4, sizeof(nft_resolver), NULL, nft_resolver);
+	nft_rule_goto(&r, "refuse");
+}
+
 static bool nft_input_opens(const struct nft_spec *spec)
 {
 	for (size_t i = 0; i < spec->nopenings; i++)
@@ -245,6 +255,8 @@ void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 	nft_rule_interface(&r, NFT_META_IIF, NFT_LO, false);
 	nft_rule_drop(&r);
 	nft_input_ports(b, spec->closed);
+	if (spec->resolver)
+		nft_input_resolver(b);
 	nft_local_put(b, "input", spec);
 	if (!spec->closed)
 		nft_input_addresses(b, spec);

@@ -21,6 +21,7 @@ struct nft_spec;
 
 enum {
 	NFT_LO = 1, /* the index of lo in every namespace */
+	NFT_SADDR4 = 12, /* offset of the source in the IPv4 header */
 	NFT_DADDR4 = 16, /* offset of the destination in the IPv4 header */
 	NFT_DADDR6 = 24, /* … and in the IPv6 header */
 	NFT_DNS = 53,
@@ -39,6 +40,10 @@ void nft_chain_put_inner(struct nft_batch *b, const char *name);
 /* nft.c: a chain at a hook (NF_INET_…), of type "filter" or "route"; policy NF_DROP or NF_ACCEPT. */
 void nft_chain_put(struct nft_batch *b, const char *name, const char *type, uint32_t hook,
 	int32_t priority, uint32_t policy);
+
+/* nft_resolver.c: the chain `resolver`, when the container runtime has one; and where it is. */
+void nft_resolver_put(struct nft_batch *b, const struct nft_spec *spec);
+extern const uint8_t nft_resolver[4];
 
 /* nft_sets.c: every set of the table that has a name, filled. */
 void nft_sets_put(struct nft_batch *b, const struct nft_spec *spec);

@@ -128,6 +128,14 @@ void nft_rule_port(struct nft_rule *r, uint16_t lo, uint16_t hi)
 	nft_rule_compare(r, NFT_CMP_LTE, &to, sizeof(to));
 }
 
+void nft_rule_source_port(struct nft_rule *r, uint16_t port)
+{
+	const uint16_t wire = htons(port);
+
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_SPORT, sizeof(wire));
+	nft_rule_compare(r, NFT_CMP_EQ, &wire, sizeof(wire));
+}
+
 void nft_rule_bytes(
 	struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value)
 {
@@ -287,6 +295,12 @@ void nft_rule_drop(struct nft_rule *r)
 void nft_rule_goto(struct nft_rule *r, const char *chain)
 {
 	nft_rule_verdict(r, (uint32_t)NFT_GOTO, chain);
+}
+
+void nft_rule_notrack(struct nft_rule *r)
+{
+	(void)nft_rule_add(r, "notrack"); /* takes nothing; failure sticks in the batch */
+	nft_rule_send(r);
 }
 
 void nft_rule_jump(struct nft_rule *r, const char *chain)

@@ -34,6 +34,8 @@ void nft_rule_family(struct nft_rule *r, uint8_t nfproto);
 void nft_rule_protocol(struct nft_rule *r, uint8_t protocol);
 /* th dport lo-hi (host order), of TCP or UDP: after nft_rule_protocol(). */
 void nft_rule_port(struct nft_rule *r, uint16_t lo, uint16_t hi);
+/* th sport, likewise. */
+void nft_rule_source_port(struct nft_rule *r, uint16_t port);
 /* n ≤ 16 bytes of the network header at the offset, under the mask (NULL = all), are these. */
 void nft_rule_bytes(
 	struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value);
@@ -70,6 +72,7 @@ void nft_rule_drop(struct nft_rule *r);
 void nft_rule_goto(struct nft_rule *r, const char *chain);
 void nft_rule_jump(struct nft_rule *r, const char *chain);
 void nft_rule_reset(struct nft_rule *r); /* reject with tcp reset */
+void nft_rule_notrack(struct nft_rule *r);
 /* reject with icmpx; NFT_REJECT_ICMPX_… */
 void nft_rule_unreachable(struct nft_rule *r, uint8_t code);
 

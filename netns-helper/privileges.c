@@ -23,6 +23,7 @@ static const cap_value_t privileges_serving[] = {
 	CAP_PERFMON, /* the verifier's leave to read task structures for attribution */
 	CAP_NET_BIND_SERVICE, /* port 53 inside the sandbox */
 	CAP_KILL, /* the processes of a held sandbox, and a private daemon */
+	CAP_SYS_PTRACE, /* which process has a socket open: the links in /proc/PID/fd of other users */
 	CAP_DAC_OVERRIDE, /* rmdir in the root of the cgroup tree, which nobody may write; a private
 			     STATE */
 };

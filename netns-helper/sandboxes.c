@@ -74,11 +74,9 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 		told.tell(told.who, error, text);
 }
 
-void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer,
-	const struct lane_bpf *bpf, const struct hosts_list *hosts)
+void sandboxes_init(struct sandboxes *s, const struct lane_bpf *bpf, const struct hosts_list *hosts)
 {
-	*s = (struct sandboxes){
-		.programs = programs, .steer = steer, .bpf = bpf, .hosts = hosts};
+	*s = (struct sandboxes){.bpf = bpf, .hosts = hosts};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
@@ -161,8 +159,8 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	if (!sandbox)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	whole.daemon = s->daemon;
-	whole.programs = s->programs;
-	whole.steer = s->steer;
+	whole.programs = s->bpf->programs;
+	whole.steer = s->bpf->steer;
 	whole.hosts = s->hosts;
 	r = attach_begin(&whole, fault, &sandbox->attachment);
 	if (r < 0) {

@@ -58,7 +58,6 @@
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/serve.h"
 #include "netns-helper/state.h"
-#include "netns-helper/steer_program.h"
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
@@ -478,16 +477,15 @@ static int serve_signals(struct serve *serve)
 }
 
 /* The second half of the start: everything that the link and requests need is in place. */
-static int serve_listen(struct serve *serve, const struct passwd *user, struct programs *programs,
-	struct fault *fault)
+static int serve_listen(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
 	int link, helper, r;
 
 	link = state_listen(&serve->state, STATE_LINK_SOCK, SERVE_LINK_MODE, user->pw_gid, fault);
 	if (link < 0)
 		return link;
-	r = daemon_link_init(
-		&serve->link, &serve->loop, &serve->sandboxes, link, programs, user->pw_uid);
+	r = daemon_link_init(&serve->link, &serve->loop, &serve->sandboxes, link,
+		serve->bpf.programs, user->pw_uid);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch link.sock: %s", strerror(-r));
 	helper = state_listen(&serve->state, STATE_HELPER_SOCK, SERVE_SOCK_MODE, 0, fault);
@@ -508,34 +506,35 @@ static void serve_close_peers(struct serve *serve)
 	serve_reap(serve);
 }
 
-/*
- * Loads what is BPF, all or nothing: without it every sandbox is in the nft lane, which is noted.
- */
-static void serve_load(
-	struct serve *serve, struct programs **programs, struct steer_program **steer)
+/* What this kernel does not give, as notes about the machine. */
+static void serve_note_missing(struct serve *serve)
 {
-	struct fault *missing = &serve->bpf.missing;
-	char pins[PATH_MAX + 8];
-	int r = state_mount(&serve->state, missing);
+	const struct programs *programs = serve->bpf.programs;
+	const struct programs_lack *lack = NULL;
 
-	(void)snprintf(pins, sizeof(pins), "%s/" STATE_BPF, serve->state.path);
-	if (r == 0)
-		r = programs_open(pins, missing, programs);
-	if (r == 0)
-		r = steer_program_open(missing, steer);
-	if (r == 0)
-		return;
-	(void)fault_set(missing, r, "the BPF programs do not load: %s", strerror(-r));
-	programs_close(*programs);
-	*programs = NULL;
+	if (!programs)
+		sandboxes_note(
+			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
+	for (size_t i = 0; programs && (lack = programs_missing(programs, i)); i++)
+		sandboxes_note(
+			&serve->sandboxes, "", lack->feature, lack->reason, lack->remedy);
 }
 
 /* The host's addresses have changed, or cannot be read. */
 static void serve_hosts(struct hosts *hosts)
 {
 	struct serve *serve = container_of(hosts, struct serve, hosts);
+	struct programs *programs = serve->bpf.programs;
+	struct fault fault = {""};
+	int r = 0;
 
-	if (hosts->failed)
+	if (programs)
+		r = programs_set_hosts(programs, hosts->list.ip, hosts->list.n, &fault);
+	if (r < 0)
+		sandboxes_note(&serve->sandboxes, "", "host addresses",
+			fault.text[0] ? fault.text : strerror(-r),
+			"those of before are refused, new ones perhaps not: give the host memory");
+	else if (hosts->failed)
 		sandboxes_note(&serve->sandboxes, "", "host addresses", strerror(-hosts->failed),
 			"those of before are refused, new ones are not: give the host memory");
 	else if (hosts->list.cut)
@@ -550,20 +549,16 @@ static void serve_hosts(struct hosts *hosts)
 /* Start, service, end; each stage undoes only itself. */
 static int serve_with_state(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
-	struct programs *programs = NULL;
-	struct steer_program *steer = NULL;
 	int r;
 
-	serve_load(serve, &programs, &steer);
-	sandboxes_init(&serve->sandboxes, programs, steer, &serve->bpf, &serve->hosts.list);
-	if (!programs)
-		sandboxes_note(
-			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
+	lane_load(&serve->bpf, &serve->state);
+	sandboxes_init(&serve->sandboxes, &serve->bpf, &serve->hosts.list);
+	serve_note_missing(serve);
 	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
 	if (r < 0)
 		goto out;
 	serve_hosts(&serve->hosts);
-	r = serve_listen(serve, user, programs, fault);
+	r = serve_listen(serve, user, fault);
 	if (r < 0)
 		goto out;
 	log_info("serving in %s", serve->state.path);
@@ -575,8 +570,7 @@ out:
 	sandboxes_done(&serve->sandboxes);
 	hosts_close(&serve->hosts);
 	cleanup_close(&serve->listener.fd);
-	steer_program_close(steer);
-	programs_close(programs);
+	lane_unload(&serve->bpf);
 	return r;
 }
 
