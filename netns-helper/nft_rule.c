@@ -201,14 +201,14 @@ void nft_rule_noted_in(struct nft_rule *r, const char *set, uint32_t id)
 	nft_rule_lookup(r, set, id);
 }
 
-void nft_rule_syn(struct nft_rule *r)
+void nft_rule_syn(struct nft_rule *r, bool opens)
 {
 	static const uint8_t mask[] = {NFT_RULE_SYN | NFT_RULE_ACK}, none[1],
 			     syn[] = {NFT_RULE_SYN};
 
 	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_FLAGS, sizeof(syn));
 	nft_rule_bits(r, mask, none, sizeof(syn));
-	nft_rule_compare(r, NFT_CMP_EQ, syn, sizeof(syn));
+	nft_rule_compare(r, opens ? NFT_CMP_EQ : NFT_CMP_NEQ, syn, sizeof(syn));
 }
 
 static void nft_rule_value(struct nft_rule *r, uint32_t reg, const void *value, uint32_t n)
