@@ -2,11 +2,11 @@
 /*
  * nft_input.c – the chain `input`: the same order of questions as bpf/match.bpf.h, on packets.
  *
- * What did not come in by lo: drop. TCP that opens no connection: accept. Port 53: accept, before the
- * address classes and on loopback too. 853: refuse. 127.0.0.11, where a container runtime has its
- * resolver: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
- * that name metadata addresses, metadata, other openings, the host's addresses, refused classes,
- * accept. All else: refuse.
+ * What did not come in by lo: drop, or in uplink mode nft_uplink.c's question. TCP that opens no
+ * connection: accept. Port 53: accept, before the address classes and on loopback too. 853: refuse.
+ * 127.0.0.11, where a container runtime has its resolver: refuse. Loopback, own and further local
+ * addresses: accept. Then, for TCP alone: openings that name metadata addresses, metadata, other
+ * openings, the host's addresses, refused classes, accept. All else: refuse.
  *
  * A closed table refuses port 53 and then lets loopback and own addresses alone through: nothing of
  * the sandbox reaches us, but the ends of its connections still reach it.
@@ -254,7 +254,7 @@ static void nft_input_going_on(struct nft_batch *b)
 	struct nft_rule r = nft_input_rule(b);
 
 	nft_rule_protocol(&r, IPPROTO_TCP);
-	nft_rule_syn(&r, false);
+	nft_rule_no_syn(&r);
 	nft_rule_accept(&r);
 }
 
@@ -265,7 +265,10 @@ void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 	nft_chain_put(b, "input", "filter", NF_INET_LOCAL_IN, NFT_PRIORITY, NF_DROP);
 	r = nft_input_rule(b);
 	nft_rule_interface(&r, NFT_META_IIF, NFT_LO, false);
-	nft_rule_drop(&r);
+	if (spec->mode == PROTO_UPLINK)
+		nft_rule_goto(&r, "inbound");
+	else
+		nft_rule_drop(&r);
 	if (!spec->closed)
 		nft_input_going_on(b);
 	nft_input_ports(b, spec->closed);

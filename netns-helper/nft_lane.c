@@ -80,7 +80,7 @@ static void nft_lane_put_capture(struct nft_batch *b, const struct nft_spec *spe
 	}
 	r = nft_rule_in(b, NFT_TABLE, "capture");
 	nft_rule_protocol(&r, IPPROTO_TCP);
-	nft_rule_syn(&r, true);
+	nft_rule_syn(&r);
 	nft_rule_goto(&r, "refuse");
 }
 

@@ -185,8 +185,8 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 	struct fault fault = {""};
 	int r;
 
-	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 ||
-		request->strict > 1 || request->lane > PROTO_LANE_NFT ||
+	if ((request->mode != PROTO_SEALED && request->mode != PROTO_UPLINK) || request->hold > 1 ||
+		request->own_cgroup > 1 || request->strict > 1 || request->lane > PROTO_LANE_NFT ||
 		request->bounding_said > 1 || !serve_texts_valid(request))
 		return -EPROTO;
 	r = sandboxes_attach(&peer->serve->sandboxes, &spec, asked, &fault, &peer->sandbox);
@@ -241,8 +241,9 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	if (sandbox) {
 		a = sandbox->attachment;
 		(void)snprintf(reply.text, sizeof(reply.text),
-			"%s %s mode=sealed lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s",
-			a->id, sandboxes_state_name(sandbox->state), lane_name(a->lane),
+			"%s %s mode=%s lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
+			sandboxes_state_name(sandbox->state),
+			a->mode == PROTO_UPLINK ? "uplink" : "sealed", lane_name(a->lane),
 			(unsigned long long)a->cookie, a->listeners.nslots,
 			a->routes.v6 ? "yes" : "no",
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
@@ -378,7 +379,7 @@ static int serve_admit(struct serve *serve, int fd, struct ucred *ret)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &n) < 0)
 		return -errno;
-	if (ret->uid != 0 || sandboxes_hold(&serve->sandboxes, ret->pid))
+	if (ret->uid != 0 || sandboxes_hold(&serve->sandboxes, fd, ret->pid))
 		return -EPERM;
 	return serve->npeers >= SERVE_PEERS ? -EBUSY : 0;
 }
@@ -516,8 +517,7 @@ static void serve_note_missing(struct serve *serve)
 		sandboxes_note(
 			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
 	for (size_t i = 0; programs && (lack = programs_missing(programs, i)); i++)
-		sandboxes_note(
-			&serve->sandboxes, "", lack->feature, lack->reason, lack->remedy);
+		sandboxes_note(&serve->sandboxes, "", lack->feature, lack->reason, lack->remedy);
 }
 
 /* The host's addresses have changed, or cannot be read. */
@@ -552,7 +552,7 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	int r;
 
 	lane_load(&serve->bpf, &serve->state);
-	sandboxes_init(&serve->sandboxes, &serve->bpf, &serve->hosts.list);
+	sandboxes_init(&serve->sandboxes, &serve->loop, &serve->bpf, &serve->hosts.list);
 	serve_note_missing(serve);
 	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
 	if (r < 0)
