@@ -49,6 +49,14 @@ int cgroup_mount(char *ret)
 	return r;
 }
 
+static int cgroup_set(struct cgroup_path *ret, const char *path)
+{
+	if (strlen(path) >= sizeof(ret->text))
+		return -ENAMETOOLONG;
+	memcpy(ret->text, path, strlen(path) + 1);
+	return 0;
+}
+
 int cgroup_of(pid_t pid, struct cgroup_path *ret)
 {
 	char name[64], line[PATH_MAX + 2];
@@ -63,8 +71,7 @@ int cgroup_of(pid_t pid, struct cgroup_path *ret)
 		if (strncmp(line, "0::", 3) != 0)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		(void)snprintf(ret->text, sizeof(ret->text), "%s", line + 3);
-		r = 0;
+		r = cgroup_set(ret, line + 3);
 	}
 	(void)fclose(f); /* only read */
 	return r;
@@ -107,7 +114,10 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 		return fault_set(fault, -EINVAL, "--cgroup: lies outside %s", mount);
 	if (strcmp(full + skip, "") == 0 || strcmp(full + skip, "/") == 0)
 		return fault_set(fault, -EINVAL, "--cgroup: is the root of the cgroup v2 tree");
-	(void)snprintf(path.text, sizeof(path.text), "%s", full + skip);
+	r = cgroup_set(&path, full + skip);
+	if (r < 0)
+		return fault_set(fault, r, "--cgroup: its path is longer than %d characters",
+			CGROUP_PATH - 1);
 	r = cgroup_of(getpid(), &own);
 	if (r < 0)
 		return fault_set(fault, r, "the helper's own cgroup cannot be read");

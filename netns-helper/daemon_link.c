@@ -21,6 +21,7 @@
 
 #include "bpf/capture.h"
 #include "netns-helper/daemon_link.h"
+#include "netns-helper/document.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/sandboxes.h"
@@ -134,11 +135,14 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.mode = (uint8_t)a->mode,
 		.lane = (uint8_t)a->lane,
 	};
+	_cleanup_close_ int policy = document_new("sallyport-policy", a->policy, a->npolicy);
 	_cleanup_close_ int flows =
 		a->lane == PROTO_LANE_BPF ? programs_open_flows(a->programs) : -1;
 	int fds[PROTO_OFFER_FDS];
 	size_t n = 0;
 
+	if (policy < 0)
+		return policy;
 	if (a->lane == PROTO_LANE_BPF && flows < 0)
 		return flows;
 	offer.cgroup = a->cgroup_id;
@@ -147,7 +151,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 	if (a->routes.v6)
 		memcpy(offer.own6, a->own6, sizeof(offer.own6));
 	memcpy(offer.search, a->search, sizeof(offer.search));
-	fds[n++] = a->policy_fd;
+	fds[n++] = policy;
 	if (a->lane == PROTO_LANE_BPF)
 		fds[n++] = flows;
 	fds[n++] = a->listeners.udp4;
