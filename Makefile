@@ -39,9 +39,9 @@ PROXY    := connection decide exchange journal leg lookup names notes origin rec
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
 HELPER   := arguments attach cgroup client daemon_link document enter foreign foreign_holders foreign_rules \
-            foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netns \
-            nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
-            routes sandboxes serve state steer_program unix_paths view
+            foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netlink netns \
+            nft nft_batch nft_input nft_lane nft_probe nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
+            routes sandboxes selftest serve state steer_program unix_paths upkeep view
 BPF      := policy create egress unix flows # linked into one object, capture; steer is another
 CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \

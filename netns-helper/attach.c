@@ -132,11 +132,10 @@ static int attach_load_table(void *arg)
 }
 
 /*
- * Loads the table: closed, or with these openings. Whatever did not load is a failed attach: the
+ * Loads the table: closed, or with the policy's openings. Whatever did not load is a failed attach: the
  * message names the kernel's option.
  */
-static int attach_table(struct attachment *a, bool closed, const struct capture_opening *openings,
-	size_t nopenings, struct fault *fault)
+static int attach_table(struct attachment *a, bool closed, struct fault *fault)
 {
 	struct nft_spec table = {
 		.mode = PROTO_SEALED,
@@ -145,8 +144,8 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 		.resolver = a->resolver,
 		.hosts = a->hosts->ip,
 		.nhosts = a->hosts->n,
-		.openings = openings,
-		.nopenings = nopenings,
+		.openings = a->openings,
+		.nopenings = a->nopenings,
 		.nslots = a->listeners.nslots,
 	};
 	int r = listeners_ports(&a->listeners, table.ports4, table.ports6);
@@ -174,6 +173,7 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 		.listeners6 = a->routes.v6 ? a->listeners.tcp6 : NULL,
 		.udp4 = a->listeners.udp4,
 		.udp6 = a->listeners.udp6,
+		.resolver = a->resolver,
 	};
 
 	attach_mapped(a->own4, steer.own4);
@@ -230,7 +230,7 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 		return fault_set(fault, r, "the network namespace has no cookie (Linux 5.14): %s",
 			strerror(-r));
 	if (a->lane == PROTO_LANE_NFT)
-		return attach_table(a, true, NULL, 0, fault);
+		return attach_table(a, true, fault);
 	r = attach_steer(a, spec, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot attach the sk_lookup program: %s", strerror(-r));
@@ -284,13 +284,47 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 {
 	int r;
 
+	if (nopenings) {
+		a->openings = malloc(nopenings * sizeof(*openings));
+		if (!a->openings)
+			return fault_set(fault, -ENOMEM, "out of memory");
+		memcpy(a->openings, openings, nopenings * sizeof(*openings));
+		a->nopenings = nopenings;
+	}
+	if (a->lane == PROTO_LANE_BPF) {
+		r = programs_set_policy(a->programs, digest, openings, nopenings, fault);
+		if (r < 0)
+			return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
+	}
+	return attach_reopen(a, fault);
+}
+
+int attach_close(struct attachment *a)
+{
+	struct fault ignored = {""};
+	int r, steer;
+
 	if (a->lane == PROTO_LANE_NFT) /* the table is all there is */
-		return attach_table(a, false, openings, nopenings, fault);
-	r = programs_set_policy(a->programs, digest, openings, nopenings, fault);
-	if (r < 0)
-		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
-	r = attach_table(a, false, openings, nopenings, fault);
-	return r < 0 ? r : attach_activate(a, fault);
+		return attach_table(a, true, &ignored);
+	r = programs_deactivate(a->programs);
+	steer = steer_program_deactivate(a->steer);
+	return r < 0 ? r : steer;
+}
+
+void attach_repair(struct attachment *a)
+{
+	struct fault ignored = {""};
+
+	if (a->lane == PROTO_LANE_BPF)
+		(void)programs_repair(a->programs, a->cgroup_fd, a->cgroup_id); /* see attach.h */
+	(void)attach_table(a, true, &ignored);
+}
+
+int attach_reopen(struct attachment *a, struct fault *fault)
+{
+	int r = attach_table(a, false, fault);
+
+	return r < 0 || a->lane == PROTO_LANE_NFT ? r : attach_activate(a, fault);
 }
 
 /* Runs in the namespace. */
@@ -316,8 +350,8 @@ void attach_shut(struct attachment *a)
 	steer_program_detach(a->steer);
 	a->steer = NULL;
 	if (reachable && a->nft && a->lane == PROTO_LANE_NFT)
-		(void)attach_table(a, true, NULL, 0,
-			&ignored); /* a namespace that cannot be entered is gone */
+		(void)attach_table(
+			a, true, &ignored); /* a namespace that cannot be entered is gone */
 	if (a->inside)
 		listeners_close(&a->listeners);
 }
@@ -340,5 +374,6 @@ void attach_free(struct attachment *a)
 	if (!a)
 		return;
 	cleanup_close(&a->cgroup_fd);
+	free(a->openings);
 	free(a);
 }

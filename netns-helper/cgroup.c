@@ -145,7 +145,7 @@ int cgroup_kill(int fd)
 	return write(all, "1", 1) == 1 ? 0 : -errno;
 }
 
-bool cgroup_populated(int fd)
+static bool cgroup_event(int fd, const char *event)
 {
 	_cleanup_close_ int events = openat(fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
 	char text[256];
@@ -157,7 +157,17 @@ bool cgroup_populated(int fd)
 	if (n < 0)
 		return false;
 	text[n] = '\0';
-	return strstr(text, "populated 1") != NULL;
+	return strstr(text, event) != NULL;
+}
+
+bool cgroup_populated(int fd)
+{
+	return cgroup_event(fd, "populated 1");
+}
+
+bool cgroup_frozen(int fd)
+{
+	return cgroup_event(fd, "frozen 1");
 }
 
 /* A sandbox that may write its cgroup may have made others below: an empty cgroup holds only
@@ -192,22 +202,37 @@ static int cgroup_remove_below(int fd, int depth)
 	return r;
 }
 
+/* The path as others see it, and whether it leads to fd: as cgroup_same(). */
+static int cgroup_find(int fd, const struct cgroup_path *path, char ret[2 * PATH_MAX])
+{
+	struct stat by_fd, by_path;
+	char mount[PATH_MAX];
+	int r = cgroup_mount(mount);
+
+	if (r < 0)
+		return r == -ENOENT ? -ENODEV : r;
+	(void)snprintf(ret, 2 * PATH_MAX, "%s%s", mount, path->text); /* fits */
+	if (fstat(fd, &by_fd) < 0 || stat(ret, &by_path) < 0)
+		return -errno;
+	return by_fd.st_ino != by_path.st_ino || by_fd.st_dev != by_path.st_dev ? -ESTALE : 0;
+}
+
+int cgroup_same(int fd, const struct cgroup_path *path)
+{
+	char full[2 * PATH_MAX];
+
+	return cgroup_find(fd, path, full);
+}
+
 int cgroup_remove(int fd, const struct cgroup_path *path)
 {
-	char mount[PATH_MAX], full[2 * PATH_MAX];
-	struct stat by_fd, by_path;
-	int r;
+	char full[2 * PATH_MAX];
+	int r = cgroup_find(fd, path, full);
 
-	r = cgroup_mount(mount);
 	if (r < 0)
-		return r;
-	(void)snprintf(full, sizeof(full), "%s%s", mount, path->text);
-	if (fstat(fd, &by_fd) < 0)
-		return -errno;
-	if (stat(full, &by_path) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (by_fd.st_ino != by_path.st_ino || by_fd.st_dev != by_path.st_dev)
-		return 0; /* another one by that name: not ours */
+		return r == -ENOENT || r == -ESTALE
+			       ? 0
+			       : r; /* gone, or another one by that name: not ours */
 	(void)cgroup_remove_below(fd, CGROUP_DEPTH); /* rmdir tells whether something is left */
 	return rmdir(full) < 0 ? -errno : 0;
 }

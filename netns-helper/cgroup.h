@@ -44,6 +44,15 @@ int cgroup_kill(int fd);
 bool cgroup_populated(int fd);
 
 /*
+ * 0 when the path still leads to what fd is; -ENOENT: it was removed; -ESTALE: it was removed and another one made in
+ * its place; -errno.
+ */
+int cgroup_same(int fd, const struct cgroup_path *path);
+
+/* Whether its processes are frozen; false as well when that cannot be read. */
+bool cgroup_frozen(int fd);
+
+/*
  * Removes the directory and the empty ones that the sandbox made below it, if the path still leads
  * to what fd is. 0 (also when it is gone already), -EBUSY while a process is inside, -errno.
  */

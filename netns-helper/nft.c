@@ -11,6 +11,7 @@
  *            own; one on INPUT of lo is an ordinary ECONNREFUSED.)
  *   forward  drop
  *   resolver nft_resolver.c
+ *   probe    nft_probe.c
  *   capture, prerouting   of the nft lane, nft_lane.c
  */
 #include <errno.h>
@@ -133,6 +134,7 @@ int nft_load(const struct nft_spec *spec)
 	nft_batch_needs(b, "CONFIG_NFT_REJECT_INET");
 	nft_put_refuse(b);
 	nft_batch_needs(b, NULL);
+	nft_probe_put_chain(b, spec);
 	nft_input_put(b, spec);
 	nft_put_output(b);
 	nft_chain_put(b, "forward", "filter", NF_INET_FORWARD, NFT_PRIORITY, NF_DROP);

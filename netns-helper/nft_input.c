@@ -2,7 +2,7 @@
 /*
  * nft_input.c – the chain `input`: the same order of questions as bpf/match.bpf.h, on packets.
  *
- * What did not come in by lo: drop. Port 53: accept, before the address classes and on loopback
+ * What did not come in by lo: drop. The self-test's place: to the chain `probe`. Port 53: accept, before the address classes and on loopback
  * too. 853: refuse. 127.0.0.11, where a container runtime has its resolver: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
  * that name metadata addresses, metadata, other openings, the host's addresses, refused classes, accept.
  * All else: refuse.
@@ -202,6 +202,7 @@ void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 	r = nft_input_rule(b);
 	nft_rule_interface(&r, NFT_META_IIF, NFT_LO, false);
 	nft_rule_drop(&r);
+	nft_probe_put(b, "input");
 	nft_input_ports(b, spec->closed);
 	if (spec->resolver)
 		nft_input_resolver(b);

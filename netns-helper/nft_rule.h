@@ -39,6 +39,8 @@ void nft_rule_bytes(
 /* n bytes of the network header at the offset, inverted first when asked, are in the set. */
 void nft_rule_in_set(
 	struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set);
+/* Counts what has come so far. */
+void nft_rule_counter(struct nft_rule *r);
 /* A TCP segment that opens a connection: SYN without ACK. */
 void nft_rule_syn(struct nft_rule *r);
 
