@@ -3,7 +3,10 @@
 # make            builds the programs under build/
 # make try        sets the machine up, builds, shows the main job in namespaces (root)
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
+# make vm         boots Debian's own kernel under emulation, runs the kernel lane's tests in there (root; slow)
+# make battery    the escape battery over every mode, lane and set of capabilities (root); BATTERY_OF="sealed/bpf/full"
 # make lint       formatting, layers, header hygiene, static analysis
+# make bench      sets the machine up, builds, measures (root); BENCH="connect attach sandboxes" for some of it
 # make fuzz       every fuzzer for FUZZ_SECONDS each
 # make clean      removes what was built
 #
@@ -16,6 +19,7 @@ MAKEFLAGS += --no-builtin-rules
 
 SAN ?= 0
 FUZZ_SECONDS ?= 3600
+BENCH ?=
 B := $(if $(filter 1,$(SAN)),build-san,build)
 
 # ---- what there is ------------------------------------------------------------------------------------------------
@@ -38,14 +42,18 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter foreign foreign_holders foreign_rules \
-            foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netlink netns \
-            nft nft_batch nft_input nft_lane nft_probe nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
-            routes sandboxes selftest serve state steer_program unix_paths upkeep view
+HELPER   := addresses arguments attach bounding cgroup client daemon_link document enter foreign foreign_holders \
+            foreign_rules foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netlink \
+            netns nft nft_batch nft_input nft_lane nft_probe nft_resolver nft_rule nft_sets nft_uplink notes openings pins \
+            privileges programs programs_sandbox routes rtnl rules sandboxes selftest serve state steer_program sysctls \
+            unix_paths upkeep uplink view
 BPF      := policy create egress unix flows # linked into one object, capture; steer is another
-CTL      := check client show
-PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
-            unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
+CTL      := cgroup2 check client doctor finding machine need probe show
+BENCHES  := connects
+PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
+            nft_hash nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
+            sk_lookup sock_create sock_diag sockops_connect transparent unprivileged_maps \
+            uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
 UNIT_base     := buf fault fdpass file json secret slab
@@ -63,7 +71,7 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_helper   := notes
+UNIT_helper   := bounding notes
 UNIT_proxy    := decide journal notes refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
@@ -107,8 +115,8 @@ say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
-.PHONY: all try check lint fuzz clean unit fuzzers probes
-all: $(PROGRAMS)
+.PHONY: all try check vm battery lint bench benches fuzz clean unit fuzzers probes
+all: $(PROGRAMS) probes
 
 # one archive for each folder of userspace/
 objects_base     := $(BASE)
@@ -192,7 +200,7 @@ define UNIT_HELPER_RULE
 $(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka -lcap
 UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
@@ -204,13 +212,32 @@ $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -luring -lpthread
 
-unit: $(UNITS) $(B)/tests/bpf/battery
+# the escape battery: every attempt of a program in a sandbox. Never with a sanitizer, which would take the
+# signals that an attempt dies of
+ATTEMPTS := arena capset cgroups controls crew families fastopen foreign forms inbound links methods old options \
+            outsider packet packets passing process raw scene udp uring
+$(B)/tests/battery/attempts: HARD := -fPIE
+$(B)/tests/battery/attempts: LDHARD := -pie
+$(B)/tests/battery/attempts: $(patsubst %,$(B)/tests/battery/%.o,$(ATTEMPTS))
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -luring -lpthread
 
-# a probe is one file; it proves one behaviour of the kernel that something here relies on
-$(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h
+unit: $(UNITS) $(B)/tests/bpf/battery $(B)/tests/battery/attempts
+
+# the benches' programs: what may not have an interpreter in the loop
+$(B)/bench/%: $(B)/tests/bench/%.o
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDHARD) -o $@ $< -lbpf -lelf -lz -luring -lpthread
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -lpthread
+
+benches: $(patsubst %,$(B)/bench/%,$(BENCHES))
+
+# a probe is one file; it proves one behaviour of the kernel that something here relies on
+$(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h \
+               $(B)/netns-helper/nft_batch.o
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDHARD) -o $@ $< $(filter %.o,$^) -lbpf -lelf -lz -luring -lnftnl -lmnl -lseccomp -lpthread
 
 probes: $(patsubst %,$(B)/probes/%,$(PROBES))
 
@@ -255,6 +282,22 @@ check:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) SAN=$(SAN) all unit fuzzers probes
 	scripts/check $(B)
+
+battery:
+	scripts/setup --tests
+	$(ALONE) $(MAKE) all $(B)/tests/battery/attempts
+	SALLYPORT_BUILD=$(B) /usr/bin/python3 tests/battery/run.py $(BATTERY_OF)
+
+bench:
+	scripts/setup --tests
+	$(ALONE) $(MAKE) all benches
+	scripts/bench $(B) $(BENCH)
+
+# VM_STEPS="bpf try system=CAP_01": these steps alone, see tests/vm/guest.py
+vm:
+	scripts/setup --vm
+	$(ALONE) $(MAKE) all unit probes
+	scripts/vm $(B) $(VM_STEPS)
 
 lint:
 	scripts/setup --lint

@@ -44,6 +44,7 @@ enum {
 	CAPTURE_DIGEST_TEXT = 72, /* SHA-256 as lower-case hex, NUL, padding */
 	CAPTURE_SANDBOXES = 1024, /* attached at once */
 	CAPTURE_FLOWS = 8192, /* live connections of one sandbox; the rest is unattributed */
+	CAPTURE_FLOW_PREFIX = 8 * 36, /* prefixlen of every flow key: the whole of it */
 	CAPTURE_REFUSALS = 4096, /* remembered destinations, all sandboxes */
 	CAPTURE_EVENTS_BYTES = 262144, /* the ring buffer */
 	CAPTURE_EVENTS_PER_SECOND = 100, /* of one sandbox; the rest is counted as suppressed */
@@ -68,13 +69,16 @@ struct capture_about {
 };
 static_assert(sizeof(struct capture_about) == 16, "ABI");
 
-/* The client's own view of its connection: src is its address, dst what it asked for. */
+/*
+ * The client's own view of its connection: src is its address, dst what it asked for. The map is an
+ * LPM trie, for what it does not cost (flows.bpf.c); there are whole keys only.
+ */
 struct capture_flow_key {
+	__u32 prefixlen; /* CAPTURE_FLOW_PREFIX */
 	__u8 src[16];
 	__u8 dst[16];
 	__u16 sport;
 	__u16 dport;
-	__u32 pad; /* 0 */
 };
 static_assert(sizeof(struct capture_flow_key) == 40, "ABI");
 

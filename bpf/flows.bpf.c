@@ -12,7 +12,9 @@
  * One flat map keyed {cookie, 4-tuple} would be simpler and as readable, but a sandbox that opens
  * connections without end would take the room of all others, and the daemon would hold a descriptor
  * that reads every sandbox. A person reads the inner maps: each is pinned as flows/ID; the outer
- * map holds numbers only and is not pinned. An empty flow map is 128 KiB of buckets.
+ * map holds numbers only and is not pinned. An inner map is an LPM trie that is used as a plain one:
+ * a hash map for as many connections has 128 KiB of buckets while there is none, a trie has nothing,
+ * and a thousand sandboxes are mostly idle.
  *
  * A connection without an entry is unattributed: its socket belongs to another cgroup, is older
  * than the attach or is an MPTCP subflow (whose connect() was seen on another socket), or the
@@ -33,7 +35,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
  * value out of the BTF, and the helper takes the type ids of the maps that it creates from here.
  */
 struct flow_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(max_entries, CAPTURE_FLOWS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct capture_flow_key);
@@ -83,7 +85,7 @@ static __always_inline void *flows_of_netns(struct bpf_sock_ops *ctx)
 
 static __always_inline void flows_publish(struct bpf_sock_ops *ctx)
 {
-	struct capture_flow_key key = {};
+	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX};
 	struct capture_client *client;
 	struct bpf_sock *sk = ctx->sk;
 	void *live = flows_of_netns(ctx);
@@ -100,7 +102,7 @@ static __always_inline void flows_publish(struct bpf_sock_ops *ctx)
 
 static __always_inline void flows_remove(struct bpf_sock_ops *ctx)
 {
-	struct capture_flow_key key = {};
+	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX};
 	void *live = flows_of_netns(ctx);
 
 	if (!live)

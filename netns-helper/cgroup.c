@@ -170,6 +170,66 @@ bool cgroup_frozen(int fd)
 	return cgroup_event(fd, "frozen 1");
 }
 
+static int cgroup_each_of(int fd, const char *file, int (*each)(pid_t pid, void *arg), void *arg)
+{
+	_cleanup_close_ int procs = openat(fd, file, O_RDONLY | O_CLOEXEC);
+	FILE *f;
+	int pid, n, r = 0;
+
+	if (procs < 0)
+		return -errno;
+	f = fdopen(procs, "r");
+	if (!f)
+		return -errno;
+	procs = -1;
+	errno = 0;
+	while (r == 0 && (n = fscanf(f, "%d", &pid)) == 1)
+		r = each(pid, arg);
+	if (r == 0 && errno)
+		r = -errno;
+	(void)fclose(f); /* only read */
+	return r;
+}
+
+static int cgroup_each_below(int fd, int depth, int (*each)(pid_t pid, void *arg), void *arg)
+{
+	int copy, r = cgroup_each_of(fd, "cgroup.procs", each, arg);
+	const struct dirent *entry;
+	DIR *dir;
+
+	if (r == -EOPNOTSUPP) /* a threaded one does not tell processes */
+		r = cgroup_each_of(fd, "cgroup.threads", each, arg);
+	if (r != 0)
+		return r;
+	if (depth == 0)
+		return -ELOOP;
+	copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = copy < 0 ? NULL : fdopendir(copy);
+	if (!dir) {
+		r = -errno;
+		cleanup_close(&copy);
+		return r;
+	}
+	while (r == 0 && (entry = readdir(dir))) {
+		_cleanup_close_ int child = -1;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		child = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (child >= 0)
+			r = cgroup_each_below(child, depth - 1, each, arg);
+		else if (errno != ENOENT)
+			r = -errno;
+	}
+	(void)closedir(dir); /* only read */
+	return r;
+}
+
+int cgroup_each(int fd, int (*each)(pid_t pid, void *arg), void *arg)
+{
+	return cgroup_each_below(fd, CGROUP_DEPTH, each, arg);
+}
+
 /* A sandbox that may write its cgroup may have made others below: an empty cgroup holds only
  * control files. */
 static int cgroup_remove_below(int fd, int depth)

@@ -53,6 +53,12 @@ int cgroup_same(int fd, const struct cgroup_path *path);
 bool cgroup_frozen(int fd);
 
 /*
+ * Calls `each` for every process in it and below, until one call does not return 0; that is
+ * returned. A process of a pid namespace that is not ours has the number 0. 0 or -errno.
+ */
+int cgroup_each(int fd, int (*each)(pid_t pid, void *arg), void *arg);
+
+/*
  * Removes the directory and the empty ones that the sandbox made below it, if the path still leads
  * to what fd is. 0 (also when it is gone already), -EBUSY while a process is inside, -errno.
  */

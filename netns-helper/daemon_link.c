@@ -131,7 +131,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.netns = a->cookie,
 		.nslots = a->listeners.nslots,
 		.has_v6 = a->routes.v6,
-		.mode = PROTO_SEALED,
+		.mode = (uint8_t)a->mode,
 		.lane = (uint8_t)a->lane,
 	};
 	_cleanup_close_ int flows =
@@ -282,7 +282,7 @@ static int daemon_link_admit(struct daemon_link *link, int fd, struct ucred *ret
 		return -errno;
 	if (ret->uid != link->uid && ret->uid != 0)
 		return -EPERM;
-	if (sandboxes_hold(link->sandboxes, ret->pid))
+	if (sandboxes_hold(link->sandboxes, fd, ret->pid))
 		return -EPERM;
 	daemon_link_drop_dead(link);
 	return link->peer.fd >= 0 ? -EBUSY : 0;

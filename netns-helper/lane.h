@@ -12,10 +12,21 @@
 
 #include "base/fault.h"
 
-/* Why this helper has no BPF, in the kernel's words; empty = it has. */
+struct programs;
+struct state;
+struct steer_program;
+
+/* All that is BPF, or nothing. */
 struct lane_bpf {
-	struct fault missing;
+	struct programs *programs; /* owned; this and the next: both or neither */
+	struct steer_program *steer;
+	struct fault missing; /* why there is none, in the kernel's words */
 };
+
+/* Mounts the bpffs and loads. What fails is told in `missing`: the helper goes on without BPF. */
+void lane_load(struct lane_bpf *bpf, struct state *state);
+/* Every sandbox must be detached. */
+void lane_unload(struct lane_bpf *bpf);
 
 extern const char lane_feature[]; /* as what a helper without BPF is degraded */
 extern const char lane_remedy[]; /* … and what to do about it */

@@ -11,6 +11,7 @@
 #include <linux/netfilter_ipv4.h>
 #include <stdint.h>
 
+#include "netns-helper/intervals.h"
 #include "netns-helper/nft_batch.h"
 #include "netns-helper/nft_rule.h"
 
@@ -21,6 +22,7 @@ struct nft_spec;
 enum {
 	NFT_LO = 1, /* the index of lo in every namespace */
 	NFT_SADDR4 = 12, /* offset of the source in the IPv4 header */
+	NFT_SADDR6 = 8, /* … and in the IPv6 header */
 	NFT_DADDR4 = 16, /* offset of the destination in the IPv4 header */
 	NFT_DADDR6 = 24, /* … and in the IPv6 header */
 	NFT_DNS = 53,
@@ -29,7 +31,8 @@ enum {
 	NFT_SLOTS = 64, /* kinds of source ports, shared out among the listeners */
 	NFT_SLOTS_SHIFT = 1, /* a connect() without bind() mostly takes even ports */
 	NFT_SLOTS_MASK = (NFT_SLOTS - 1) << NFT_SLOTS_SHIFT,
-	NFT_SETS_SLOTS = 16, /* ids of sets that nft_sets.c does not use: from here on */
+	NFT_SETS_SLOTS = 16, /* ids of sets that nft_sets_put() does not use: from here on */
+	NFT_SETS_RANGES = 32, /* … of nft_input.c's */
 };
 
 /* nft.c: a chain that is only gone to. */
@@ -47,12 +50,16 @@ void nft_probe_put(struct nft_batch *b, const char *chain);
 void nft_resolver_put(struct nft_batch *b, const struct nft_spec *spec);
 extern const uint8_t nft_resolver[4];
 
-/* nft_sets.c: every set of the table, filled. */
+/* nft_sets.c: every set of the table that has a name, filled. */
 void nft_sets_put(struct nft_batch *b, const struct nft_spec *spec);
 
 /* … and a map: the source port under NFT_SLOTS_MASK → one of the n ports. The id is the table's own. */
 void nft_sets_put_slots(
 	struct nft_batch *b, const char *name, uint32_t id, const uint16_t *ports, unsigned int n);
+
+/* … and a set without a name, for one rule, which finds it by the id: addresses of 4 or 16 bytes. */
+void nft_sets_put_ranges(
+	struct nft_batch *b, enum intervals_kind kind, uint32_t width, uint32_t id);
 
 /* nft_input.c: accepts, in that chain, loopback destinations and the sandbox's other addresses. */
 void nft_local_put(struct nft_batch *b, const char *chain, const struct nft_spec *spec);
@@ -62,5 +69,10 @@ void nft_lane_put(struct nft_batch *b, const struct nft_spec *spec);
 
 /* nft_input.c: the chain `input`. Wants the sets and the chain `refuse`. */
 void nft_input_put(struct nft_batch *b, const struct nft_spec *spec);
+
+/* nft_uplink.c, uplink mode alone: the chain `inbound`, before nft_input_put(), which goes to it; and
+ * the others. Both want the sets. */
+void nft_uplink_put_inbound(struct nft_batch *b, const struct nft_spec *spec);
+void nft_uplink_put(struct nft_batch *b, const struct nft_spec *spec);
 
 #endif

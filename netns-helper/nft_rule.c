@@ -147,21 +147,10 @@ void nft_rule_bytes(
 	nft_rule_compare(r, NFT_CMP_EQ, value, n);
 }
 
-void nft_rule_in_set(
-	struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set)
+void nft_rule_transport(struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *value)
 {
-	uint8_t ones[16];
-	struct nftnl_expr *e;
-
-	memset(ones, 0xff, sizeof(ones));
-	nft_rule_load(r, NFT_PAYLOAD_NETWORK_HEADER, offset, n);
-	if (inverted)
-		nft_rule_bits(r, ones, ones, n);
-	e = nft_rule_add(r, "lookup");
-	if (!e)
-		return;
-	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
-	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, set);
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, offset, n);
+	nft_rule_compare(r, NFT_CMP_EQ, value, n);
 }
 
 void nft_rule_syn(struct nft_rule *r)
@@ -174,6 +163,37 @@ void nft_rule_syn(struct nft_rule *r)
 	nft_rule_compare(r, NFT_CMP_EQ, syn, sizeof(syn));
 }
 
+static void nft_rule_ct(struct nft_rule *r, uint32_t key)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "ct");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, key);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_DREG, NFT_REG_1);
+}
+
+void nft_rule_ct_mark(struct nft_rule *r, uint32_t mark)
+{
+	nft_rule_ct(r, NFT_CT_MARK);
+	nft_rule_compare(r, NFT_CMP_EQ, &mark, sizeof(mark));
+}
+
+void nft_rule_ct_direction(struct nft_rule *r, uint8_t direction)
+{
+	nft_rule_ct(r, NFT_CT_DIRECTION);
+	nft_rule_compare(r, NFT_CMP_EQ, &direction, sizeof(direction));
+}
+
+void nft_rule_ct_state(struct nft_rule *r, uint32_t bits)
+{
+	const uint32_t none = 0;
+
+	nft_rule_ct(r, NFT_CT_STATE);
+	nft_rule_bits(r, (const uint8_t *)&bits, (const uint8_t *)&none, sizeof(bits));
+	nft_rule_compare(r, NFT_CMP_NEQ, &none, sizeof(none));
+}
+
 static void nft_rule_value(struct nft_rule *r, uint32_t reg, const void *value, uint32_t n)
 {
 	struct nftnl_expr *e = nft_rule_add(r, "immediate");
@@ -182,6 +202,84 @@ static void nft_rule_value(struct nft_rule *r, uint32_t reg, const void *value, 
 		return;
 	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, reg);
 	nftnl_expr_set(e, NFTNL_EXPR_IMM_DATA, value, n);
+}
+
+void nft_rule_set_ct_mark(struct nft_rule *r, uint32_t mark)
+{
+	struct nftnl_expr *e;
+
+	nft_rule_value(r, NFT_REG_1, &mark, sizeof(mark));
+	e = nft_rule_add(r, "ct");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, NFT_CT_MARK);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_SREG, NFT_REG_1);
+}
+
+void nft_rule_set_mark(struct nft_rule *r, uint32_t mark)
+{
+	struct nftnl_expr *e;
+
+	nft_rule_value(r, NFT_REG_1, &mark, sizeof(mark));
+	e = nft_rule_add(r, "meta");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, NFT_META_MARK);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_SREG, NFT_REG_1);
+}
+
+/* 4 to 16 bytes of the network header, inverted first when asked, into the register. */
+static void nft_rule_take(struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted)
+{
+	uint8_t ones[16];
+
+	memset(ones, 0xff, sizeof(ones));
+	nft_rule_load(r, NFT_PAYLOAD_NETWORK_HEADER, offset, n);
+	if (inverted)
+		nft_rule_bits(r, ones, ones, n);
+}
+
+static void nft_rule_lookup(struct nft_rule *r, const char *set, uint32_t id)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "lookup");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
+	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, set ? set : NFT_RULE_OWN_SET);
+	if (!set)
+		nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SET_ID, id);
+}
+
+void nft_rule_in_set(
+	struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set)
+{
+	nft_rule_take(r, offset, n, inverted);
+	nft_rule_lookup(r, set, 0);
+}
+
+void nft_rule_in_own_set(struct nft_rule *r, uint32_t offset, uint32_t n, uint32_t id)
+{
+	nft_rule_take(r, offset, n, false);
+	nft_rule_lookup(r, NULL, id);
+}
+
+void nft_rule_note(struct nft_rule *r, uint32_t offset, bool inverted)
+{
+	struct nftnl_expr *e;
+
+	nft_rule_take(r, offset, 4, inverted);
+	e = nft_rule_add(r, "meta");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, NFT_META_PRIORITY);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_SREG, NFT_REG_1);
+}
+
+void nft_rule_noted_in(struct nft_rule *r, const char *set, uint32_t id)
+{
+	nft_rule_meta(r, NFT_META_PRIORITY);
+	nft_rule_lookup(r, set, id);
 }
 
 /* register 1 = what the map says of the masked source port */
@@ -269,6 +367,11 @@ void nft_rule_notrack(struct nft_rule *r)
 {
 	(void)nft_rule_add(r, "notrack"); /* takes nothing; failure sticks in the batch */
 	nft_rule_send(r);
+}
+
+void nft_rule_jump(struct nft_rule *r, const char *chain)
+{
+	nft_rule_verdict(r, (uint32_t)NFT_JUMP, chain);
 }
 
 static void nft_rule_reject(struct nft_rule *r, uint32_t type, uint8_t code)

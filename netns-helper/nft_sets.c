@@ -2,10 +2,12 @@
 /*
  * nft_sets.c – the sets of the table.
  *
- *   metadata4, metadata6, refused4, refused6   the rows of bpf/ranges.h, as intervals; never change
- *   host4, host6                               the host's own addresses
- *   local4, local6                             further addresses of the sandbox, of its uplink
- *   slots4, slots6                             in the nft lane, masked source port → listener's port
+ *   host4, host6     the host's own addresses
+ *   local4, local6   further addresses of the sandbox, of its uplink
+ *   slots4, slots6   in the nft lane, masked source port → listener's port
+ *   without a name   the rows of bpf/ranges.h, as intervals; never change. For one rule each, since a
+ *                    named set of intervals costs 16 KiB in the kernel however short it is
+ *                    (6.18: nft_set_rbtree keeps an array for a thousand beside its tree)
  *
  * host and local come with the table and are replaced as a whole, in one transaction, when the
  * addresses change.
@@ -19,7 +21,6 @@
 #include <libmnl/libmnl.h>
 #include <libnftnl/set.h>
 
-#include "netns-helper/intervals.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/nft_internal.h"
 
@@ -30,20 +31,6 @@ enum {
 	NFT_SETS_IPADDR = 7, /* nft's own numbers for key types: only how it prints a set */
 	NFT_SETS_IP6ADDR = 8,
 	NFT_SETS_PORT = 13,
-};
-
-/* A set of addresses, one row each: name, which addresses, their width. */
-struct nft_sets_ranges {
-	const char *name;
-	enum intervals_kind kind;
-	uint32_t width;
-};
-
-static const struct nft_sets_ranges nft_sets_ranges[] = {
-	{"metadata4", INTERVALS_METADATA, 4},
-	{"metadata6", INTERVALS_METADATA, 16},
-	{"refused4", INTERVALS_REFUSED, 4},
-	{"refused6", INTERVALS_REFUSED, 16},
 };
 
 /* A list of addresses in two sets, one for each family. */
@@ -135,20 +122,22 @@ static bool nft_sets_after(uint8_t *address, uint32_t width)
 
 /* An interval is a first element and one behind its last, flagged; the end of all addresses has
  * none behind it. */
-static void nft_sets_put_ranges(struct nft_batch *b, const struct nft_sets_ranges *row, uint32_t id)
+void nft_sets_put_ranges(struct nft_batch *b, enum intervals_kind kind, uint32_t width, uint32_t id)
 {
 	struct interval intervals[INTERVALS_MAX];
-	size_t n = intervals_of(row->kind, row->width, intervals);
+	size_t n = intervals_of(kind, width, intervals);
 	struct nftnl_set *s;
 
-	nft_sets_declare(b, row->name, row->width, NFT_SET_INTERVAL | NFT_SET_CONSTANT, id);
-	s = nft_sets_named(b, row->name);
+	nft_sets_declare(b, NFT_RULE_OWN_SET, width,
+		NFT_SET_ANONYMOUS | NFT_SET_INTERVAL | NFT_SET_CONSTANT, id);
+	s = nft_sets_named(b, NFT_RULE_OWN_SET);
 	if (!s)
 		return;
+	nftnl_set_set_u32(s, NFTNL_SET_ID, id);
 	for (size_t i = 0; i < n; i++) {
-		nft_sets_element(b, s, intervals[i].lo, row->width, false);
-		if (nft_sets_after(intervals[i].hi, row->width))
-			nft_sets_element(b, s, intervals[i].hi, row->width, true);
+		nft_sets_element(b, s, intervals[i].lo, width, false);
+		if (nft_sets_after(intervals[i].hi, width))
+			nft_sets_element(b, s, intervals[i].hi, width, true);
 	}
 	nft_sets_send(b, s, NFT_MSG_NEWSETELEM);
 }
@@ -219,8 +208,6 @@ void nft_sets_put(struct nft_batch *b, const struct nft_spec *spec)
 {
 	uint32_t id = 1;
 
-	for (size_t i = 0; i < ARRAY_SIZE(nft_sets_ranges); i++)
-		nft_sets_put_ranges(b, &nft_sets_ranges[i], id++);
 	nft_sets_declare(b, nft_sets_host.v4, 4, 0, id++);
 	nft_sets_declare(b, nft_sets_host.v6, 16, 0, id++);
 	nft_sets_declare(b, nft_sets_local.v4, 4, 0, id++);

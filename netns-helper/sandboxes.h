@@ -13,6 +13,7 @@
 
 #include "netns-helper/attach.h"
 #include "netns-helper/lane.h"
+#include "netns-helper/loop.h"
 #include "netns-helper/notes.h"
 #include "netns-helper/proto.h"
 
@@ -57,18 +58,18 @@ struct sandbox {
 	bool hosts_due; /* its table has the host's addresses of before */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
+	struct sandboxes *all; /* borrowed: those that it is one of */
+	struct loop_source addresses; /* of its uplink; fd -1 = has none */
 	struct notes notes; /* told to the daemon once it has the OFFER */
 };
 
 struct sandboxes {
 	struct sandbox *first;
 	size_t count;
-	struct programs *programs; /* borrowed */
-	struct steer_program *steer;
-	const struct lane_bpf *bpf; /* borrowed: whether there is BPF at all */
+	struct loop *loop; /* borrowed, like the next two */
+	const struct lane_bpf *bpf;
 	const struct hosts_list *hosts; /* borrowed: the host's own addresses */
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
-	struct loop *loop; /* borrowed */
 	uint64_t proof_ms; /* no self-test begins before */
 	bool linked; /* a daemon is connected */
 	pid_t daemon; /* … of this pid */
@@ -78,9 +79,8 @@ struct sandboxes {
 /* What to do when sallyportd is not connected, for a person. */
 extern const char sandboxes_no_daemon[];
 
-/* Without BPF both programs are NULL and *bpf says why. */
-void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer,
-	const struct lane_bpf *bpf, const struct hosts_list *hosts, struct loop *loop);
+void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
+	const struct hosts_list *hosts);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);
@@ -132,7 +132,11 @@ void sandboxes_done(struct sandboxes *s);
 /* Deadlines, ends. Returns the milliseconds until it wants to be called again, -1 = no limit. */
 int sandboxes_tick(struct sandboxes *s);
 
-/* Whether a process of that pid lies in a sandbox's cgroup. */
-bool sandboxes_hold(const struct sandboxes *s, pid_t pid);
+/*
+ * Whether the peer of an accepted unix socket, a process of that pid, belongs to a sandbox: it lies
+ * in its cgroup, or the socket was made in its network namespace (an accepted socket is in that of
+ * the one who connected), as by a process that a runtime put there without the cgroup.
+ */
+bool sandboxes_hold(const struct sandboxes *s, int sock, pid_t pid);
 
 #endif

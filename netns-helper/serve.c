@@ -58,7 +58,6 @@
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/serve.h"
 #include "netns-helper/state.h"
-#include "netns-helper/steer_program.h"
 #include "netns-helper/upkeep.h"
 
 #include "base/cleanup.h"
@@ -187,8 +186,8 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 	struct fault fault = {""};
 	int r;
 
-	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 ||
-		request->strict > 1 || request->lane > PROTO_LANE_NFT ||
+	if ((request->mode != PROTO_SEALED && request->mode != PROTO_UPLINK) || request->hold > 1 ||
+		request->own_cgroup > 1 || request->strict > 1 || request->lane > PROTO_LANE_NFT ||
 		request->bounding_said > 1 || !serve_texts_valid(request))
 		return -EPROTO;
 	r = sandboxes_attach(&peer->serve->sandboxes, &spec, asked, &fault, &peer->sandbox);
@@ -243,8 +242,9 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	if (sandbox) {
 		a = sandbox->attachment;
 		(void)snprintf(reply.text, sizeof(reply.text),
-			"%s %s mode=sealed lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s",
-			a->id, sandboxes_state_name(sandbox->state), lane_name(a->lane),
+			"%s %s mode=%s lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
+			sandboxes_state_name(sandbox->state),
+			a->mode == PROTO_UPLINK ? "uplink" : "sealed", lane_name(a->lane),
 			(unsigned long long)a->cookie, a->listeners.nslots,
 			a->routes.v6 ? "yes" : "no",
 			sandbox->closed          ? " closed"
@@ -383,7 +383,7 @@ static int serve_admit(struct serve *serve, int fd, struct ucred *ret)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &n) < 0)
 		return -errno;
-	if (ret->uid != 0 || sandboxes_hold(&serve->sandboxes, ret->pid))
+	if (ret->uid != 0 || sandboxes_hold(&serve->sandboxes, fd, ret->pid))
 		return -EPERM;
 	return serve->npeers >= SERVE_PEERS ? -EBUSY : 0;
 }
@@ -482,16 +482,15 @@ static int serve_signals(struct serve *serve)
 }
 
 /* The second half of the start: everything that the link and requests need is in place. */
-static int serve_listen(struct serve *serve, const struct passwd *user, struct programs *programs,
-	struct fault *fault)
+static int serve_listen(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
 	int link, helper, r;
 
 	link = state_listen(&serve->state, STATE_LINK_SOCK, SERVE_LINK_MODE, user->pw_gid, fault);
 	if (link < 0)
 		return link;
-	r = daemon_link_init(
-		&serve->link, &serve->loop, &serve->sandboxes, link, programs, user->pw_uid);
+	r = daemon_link_init(&serve->link, &serve->loop, &serve->sandboxes, link,
+		serve->bpf.programs, user->pw_uid);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch link.sock: %s", strerror(-r));
 	helper = state_listen(&serve->state, STATE_HELPER_SOCK, SERVE_SOCK_MODE, 0, fault);
@@ -512,32 +511,10 @@ static void serve_close_peers(struct serve *serve)
 	serve_reap(serve);
 }
 
-/*
- * Loads what is BPF, all or nothing: without it every sandbox is in the nft lane, which is noted.
- */
-static void serve_load(
-	struct serve *serve, struct programs **programs, struct steer_program **steer)
-{
-	struct fault *missing = &serve->bpf.missing;
-	char pins[PATH_MAX + 8];
-	int r = state_mount(&serve->state, missing);
-
-	(void)snprintf(pins, sizeof(pins), "%s/" STATE_BPF, serve->state.path);
-	if (r == 0)
-		r = programs_open(pins, missing, programs);
-	if (r == 0)
-		r = steer_program_open(missing, steer);
-	if (r == 0)
-		return;
-	(void)fault_set(missing, r, "the BPF programs do not load: %s", strerror(-r));
-	programs_close(*programs);
-	*programs = NULL;
-}
-
 /* What this kernel does not give, as notes about the machine. */
 static void serve_note_missing(struct serve *serve)
 {
-	const struct programs *programs = serve->sandboxes.programs;
+	const struct programs *programs = serve->bpf.programs;
 	const struct programs_lack *lack = NULL;
 
 	if (!programs)
@@ -555,19 +532,16 @@ static void serve_hosts(struct hosts *hosts)
 /* Start, service, end; each stage undoes only itself. */
 static int serve_with_state(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
-	struct programs *programs = NULL;
-	struct steer_program *steer = NULL;
 	int r;
 
-	serve_load(serve, &programs, &steer);
-	sandboxes_init(
-		&serve->sandboxes, programs, steer, &serve->bpf, &serve->hosts.list, &serve->loop);
+	lane_load(&serve->bpf, &serve->state);
+	sandboxes_init(&serve->sandboxes, &serve->loop, &serve->bpf, &serve->hosts.list);
 	serve_note_missing(serve);
 	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
 	if (r < 0)
 		goto out;
 	serve_hosts(&serve->hosts);
-	r = serve_listen(serve, user, programs, fault);
+	r = serve_listen(serve, user, fault);
 	if (r < 0)
 		goto out;
 	log_info("serving in %s", serve->state.path);
@@ -579,8 +553,7 @@ out:
 	sandboxes_done(&serve->sandboxes);
 	hosts_close(&serve->hosts);
 	cleanup_close(&serve->listener.fd);
-	steer_program_close(steer);
-	programs_close(programs);
+	lane_unload(&serve->bpf);
 	return r;
 }
 

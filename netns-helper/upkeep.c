@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "netns-helper/hosts.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/selftest.h"
@@ -44,8 +45,8 @@ void upkeep_hosts(struct sandboxes *s, const struct hosts *hosts)
 	struct fault fault = {""};
 	int r = 0;
 
-	if (s->programs)
-		r = programs_set_hosts(s->programs, hosts->list.ip, hosts->list.n, &fault);
+	if (s->bpf->programs)
+		r = programs_set_hosts(s->bpf->programs, hosts->list.ip, hosts->list.n, &fault);
 	if (r < 0)
 		sandboxes_note(s, "", upkeep_hosts_feature,
 			fault.text[0] ? fault.text : strerror(-r),

@@ -78,7 +78,9 @@ static bool same(const struct addr *a, const struct addr *b)
 static bool flow_of(const struct battery *b, const struct addr *src, const struct addr *dst,
 	struct capture_client *ret)
 {
-	struct capture_flow_key key = {.sport = src->port, .dport = dst->port};
+	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX,
+		.sport = src->port,
+		.dport = dst->port};
 
 	memcpy(key.src, src->ip, 16);
 	memcpy(key.dst, dst->ip, 16);

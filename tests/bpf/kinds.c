@@ -198,15 +198,47 @@ static void kinds_check_unix(
 		error);
 }
 
+/* Whether the kernel has the hooks, asked without the product's code. */
+static bool kinds_unix_hooks(void)
+{
+	static const struct bpf_insn pass[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)49);
+	_cleanup_close_ int fd = bpf_prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "hooks",
+		"Dual BSD/GPL", pass, ARRAY_SIZE(pass), &opts);
+
+	return fd >= 0;
+}
+
 static bool kinds_no_unix(struct battery *b)
 {
 	const struct programs_lack *lack = programs_missing(b->programs, 0);
 
 	if (!lack)
 		return false;
-	battery_report(b, strcmp(lack->feature, "unix-paths") == 0 && lack->remedy[0],
+	battery_report(b,
+		!kinds_unix_hooks() && strcmp(lack->feature, "unix-paths") == 0 && lack->remedy[0],
 		"no unix hooks here: %s", lack->reason);
 	return true;
+}
+
+/* What glibc asks all the time: refused and counted, not on record. */
+static void kinds_check_nscd(struct battery *b)
+{
+	struct attempt a = kinds_unix(CLIENT_UNIX_CONNECT, "/var/run/nscd/socket");
+	struct capture_verdicts old = battery_counters(b, b->w.cookie), new;
+	struct capture_refusal_key key = {.netns = b->w.cookie};
+	struct capture_refusal r;
+
+	memcpy(key.dst, "/run/nscd/socket", 16);
+	kinds_check_unix(b, "to nscd", &a, EACCES);
+	new = battery_counters(b, b->w.cookie);
+	battery_report(b,
+		new.suppressed == old.suppressed + 1 &&
+			bpf_map_lookup_elem(b->refusals, &key, &r) == -ENOENT,
+		"to nscd: counted as suppressed, not on record");
 }
 
 void battery_check_unix(struct battery *b)
@@ -269,6 +301,7 @@ void battery_check_unix(struct battery *b)
 			"in a foreign netns the default holds: allowed");
 	}
 	kinds_check_unix(b, "abstract", &abstract, ECONNREFUSED);
+	kinds_check_nscd(b);
 	kinds_check_event(b);
 }
 

@@ -37,13 +37,15 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Stack:
-    def __init__(self, world, name, credentials=(), workers=2, extra=""):
-        """credentials: [(id pattern, document file)]; extra: more lines of the daemon's configuration."""
+    def __init__(self, world, name, credentials=(), workers=2, extra="", wrapper=()):
+        """credentials: [(id pattern, document file)]; extra: more lines of the daemon's configuration;
+        wrapper: a command that runs the helper."""
         self.world = world
         self.build = build_folder()
         self.state = os.path.join(world.run, name)
         self.cgroup = os.path.join(world.cgroup, f"stack-{name}")
         os.mkdir(self.cgroup)
+        self.wrapper = list(wrapper)
         self.helper = self.daemon = None
         self._logs = {}
         lines = [
@@ -88,7 +90,7 @@ class Stack:
     def start_helper(self):
         self.helper = self._start(
             "helper",
-            [self.tool("sallyport-netns"), "--state", self.state, "serve", "--daemon-user", USER],
+            [*self.wrapper, self.tool("sallyport-netns"), "--state", self.state, "serve", "--daemon-user", USER],
         )
         until(
             lambda: self._alive(self.helper, "helper") and self.netns("list").returncode == 0,

@@ -125,7 +125,7 @@ static void test_attribution(void **state)
 {
 	const struct capture_client known = {
 		.pid = 11, .tgid = 10, .start_ns = 5, .uid = 1000, .comm = "program"};
-	struct capture_flow_key key = {0}, other;
+	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX}, other;
 	struct captured who;
 	struct link l;
 	int map = bpf_map_create(

@@ -10,7 +10,9 @@
 int flows_find(
 	int map, const struct addr *client, const struct addr *asked, struct capture_client *ret)
 {
-	struct capture_flow_key key = {.sport = client->port, .dport = asked->port};
+	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX,
+		.sport = client->port,
+		.dport = asked->port};
 	struct capture_client found;
 
 	memcpy(key.src, client->ip, sizeof(key.src));
