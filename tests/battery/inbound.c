@@ -273,6 +273,17 @@ static void inbound_elsewhere(const struct arena *a)
 	throw(sock, &to, a);
 }
 
+/* To who called, from another port: another flow. */
+static void inbound_other_port(const struct arena *a)
+{
+	struct address here = address4(a->scene->own4, 0);
+	struct address caller = inbound_caller(inbound_called(a, AF_INET, SOCK_DGRAM));
+	int sock = udp(AF_INET);
+
+	(void)needs(bind(sock, &here.any, here.n), "bind");
+	throw(sock, &caller, a);
+}
+
 /* A call that came in by TCP is broken off, and its addresses are used the other way round. */
 static void inbound_turned(const struct arena *a)
 {
@@ -315,20 +326,43 @@ static void inbound_control_tcp(const struct arena *a)
 	report(SAID_WORKS, 0, "");
 }
 
-/* arg: 0 a server on every address, 1 on the link's own, 2 there and connected to the caller */
+static ssize_t inbound_answer(int sock, struct address *to, const struct in_addr *from)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(struct in_pktinfo))];
+	} control = {.head = {CMSG_LEN(sizeof(struct in_pktinfo)), IPPROTO_IP, IP_PKTINFO}};
+	struct iovec part = {"answer", 6};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (to) {
+		message.msg_name = &to->any;
+		message.msg_namelen = to->n;
+	}
+	if (from) {
+		memcpy(CMSG_DATA(&control.head), &(struct in_pktinfo){.ipi_spec_dst = *from},
+			sizeof(struct in_pktinfo));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	return sendmsg(sock, &message, 0);
+}
+
+/* arg: 0 a server on every address, 1 on the link's own, 2 there and connected to the caller, 3 on
+ * every address and answering from the one that was called, as IP_PKTINFO is for */
 static void inbound_control_udp(const struct arena *a)
 {
-	int sock = a->arg ? inbound_called_at(a, address4(a->scene->own4, a->port), SOCK_DGRAM)
-			  : inbound_called(a, AF_INET, SOCK_DGRAM);
+	int sock = a->arg == 1 || a->arg == 2
+			   ? inbound_called_at(a, address4(a->scene->own4, a->port), SOCK_DGRAM)
+			   : inbound_called(a, AF_INET, SOCK_DGRAM);
 	struct address caller = inbound_caller(sock);
 	char data[64];
 
 	if (a->arg == 2 && connect(sock, &caller.any, caller.n) < 0)
 		report(SAID_BROKEN, errno, "connect");
-
 	for (;;) { /* until the judge confirms; the deadline is the crew's */
-		if (sendto(sock, "answer", 6, 0, a->arg == 2 ? NULL : &caller.any,
-			    a->arg == 2 ? 0 : caller.n) < 0)
+		if (inbound_answer(sock, a->arg == 2 ? NULL : &caller,
+			    a->arg == 3 ? &a->scene->own4 : NULL) < 0)
 			report(SAID_BROKEN, errno, "answer");
 		if (recv(sock, data, sizeof(data), 0) == 9) /* "confirmed", not another call */
 			report(SAID_WORKS, 0, "");
@@ -349,6 +383,7 @@ static const struct attempt inbound_rows[] = {
 	{"forged-packet", "forged", inbound_forged_packet},
 	{"forged-syn", "forged", inbound_forged_syn},
 	{"called-elsewhere", "called", inbound_elsewhere, 0, ATTEMPT_CALLED_UDP},
+	{"called-other-port", "called", inbound_other_port, 0, ATTEMPT_CALLED_UDP},
 	{"called-turned", "called", inbound_turned, 0, ATTEMPT_CALLED_TCP},
 	{"called-other-protocol", "called", inbound_other_protocol, 0, ATTEMPT_CALLED_TCP},
 	{"inbound-tcp", "control", inbound_control_tcp, AF_INET,
@@ -357,6 +392,8 @@ static const struct attempt inbound_rows[] = {
 		ATTEMPT_CONTROL | ATTEMPT_CALLED_TCP6},
 	{"inbound-udp", "control", inbound_control_udp, 0, ATTEMPT_CONTROL | ATTEMPT_CALLED_UDP},
 	{"inbound-udp-bound", "control", inbound_control_udp, 1,
+		ATTEMPT_CONTROL | ATTEMPT_CALLED_UDP},
+	{"inbound-udp-pktinfo", "control", inbound_control_udp, 3,
 		ATTEMPT_CONTROL | ATTEMPT_CALLED_UDP},
 	{"inbound-udp-connected", "control", inbound_control_udp, 2,
 		ATTEMPT_CONTROL | ATTEMPT_CALLED_UDP},

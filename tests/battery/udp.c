@@ -52,6 +52,37 @@ static void udp_sendmsg(const struct arena *a)
 	throw_with(udp(to.any.sa_family), &to, NULL, 0, a);
 }
 
+/* From the link's own address, as a server there answers. arg: to the canary, to a refused address, to
+ * the other end of the link, and by IPv6 */
+enum { UDP_TO_CANARY, UDP_TO_METADATA, UDP_TO_PEER, UDP_TO_CANARY6 };
+
+static void udp_from_link(const struct arena *a)
+{
+	struct address from = a->arg == UDP_TO_CANARY6 ? address6(a->scene->own6, 0)
+						       : address4(a->scene->own4, 0);
+	struct address to = a->arg == UDP_TO_CANARY6    ? here6(a)
+			    : a->arg == UDP_TO_METADATA ? address_text("169.254.169.254", a->port)
+			    : a->arg == UDP_TO_PEER     ? address4(a->scene->peer4, a->port)
+							: here4(a);
+	int sock = udp(from.any.sa_family);
+
+	(void)needs(bind(sock, &from.any, from.n), "bind");
+	throw(sock, &to, a);
+}
+
+static void udp_from_link_pktinfo(const struct arena *a)
+{
+	struct in_pktinfo info = {.ipi_spec_dst = a->scene->own4};
+	struct address to = here4(a);
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(info))];
+	} control = {.head = {CMSG_LEN(sizeof(info)), IPPROTO_IP, IP_PKTINFO}};
+
+	memcpy(CMSG_DATA(&control.head), &info, sizeof(info));
+	throw_with(udp(AF_INET), &to, &control, sizeof(control), a);
+}
+
 /* One message to loopback, one to the canary, in one call. */
 static void udp_sendmmsg(const struct arena *a)
 {
@@ -222,6 +253,11 @@ static const struct attempt udp_rows[] = {
 	{"udp-persistent", "udp", udp_persistent, AF_INET},
 	{"udp-sendmsg", "udp", udp_sendmsg, AF_INET},
 	{"udp-sendmsg6", "udp", udp_sendmsg, AF_INET6},
+	{"udp-from-link", "udp", udp_from_link, UDP_TO_CANARY},
+	{"udp-from-link6", "udp", udp_from_link, UDP_TO_CANARY6},
+	{"udp-from-link-metadata", "refused", udp_from_link, UDP_TO_METADATA},
+	{"udp-from-link-gateway", "udp", udp_from_link, UDP_TO_PEER},
+	{"udp-from-link-pktinfo", "udp", udp_from_link_pktinfo},
 	{"udp-sendmmsg", "udp", udp_sendmmsg},
 	{"udp-elsewhere", "udp", udp_elsewhere},
 	{"udp-unspec", "udp", udp_unspec},
