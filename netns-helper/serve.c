@@ -58,6 +58,7 @@
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/serve.h"
 #include "netns-helper/state.h"
+#include "netns-helper/upkeep.h"
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
@@ -246,7 +247,10 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 			a->mode == PROTO_UPLINK ? "uplink" : "sealed", lane_name(a->lane),
 			(unsigned long long)a->cookie, a->listeners.nslots,
 			a->routes.v6 ? "yes" : "no",
-			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
+			sandbox->closed          ? " closed"
+			: sandbox->daemon_failed ? " refused-by-daemon"
+						 : "",
+			a->cgroup.text);
 	}
 	if (!sandbox)
 		reply.pid = (uint32_t)peer->serve->sandboxes.daemon;
@@ -520,30 +524,9 @@ static void serve_note_missing(struct serve *serve)
 		sandboxes_note(&serve->sandboxes, "", lack->feature, lack->reason, lack->remedy);
 }
 
-/* The host's addresses have changed, or cannot be read. */
 static void serve_hosts(struct hosts *hosts)
 {
-	struct serve *serve = container_of(hosts, struct serve, hosts);
-	struct programs *programs = serve->bpf.programs;
-	struct fault fault = {""};
-	int r = 0;
-
-	if (programs)
-		r = programs_set_hosts(programs, hosts->list.ip, hosts->list.n, &fault);
-	if (r < 0)
-		sandboxes_note(&serve->sandboxes, "", "host addresses",
-			fault.text[0] ? fault.text : strerror(-r),
-			"those of before are refused, new ones perhaps not: give the host memory");
-	else if (hosts->failed)
-		sandboxes_note(&serve->sandboxes, "", "host addresses", strerror(-hosts->failed),
-			"those of before are refused, new ones are not: give the host memory");
-	else if (hosts->list.cut)
-		sandboxes_note(&serve->sandboxes, "", "host addresses",
-			"the host has more addresses than are kept; the rest is not refused",
-			"have at most 1024, or start the helper in a network namespace of its own");
-	else
-		sandboxes_note(&serve->sandboxes, "", "host addresses", "", "");
-	sandboxes_hosts_changed(&serve->sandboxes);
+	upkeep_hosts(&container_of(hosts, struct serve, hosts)->sandboxes, hosts);
 }
 
 /* Start, service, end; each stage undoes only itself. */
