@@ -51,7 +51,7 @@ BPF      := policy create egress unix flows # linked into one object, capture; s
 CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
 PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
-            nft_hash nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
+            nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
             sk_lookup sock_create sock_diag sockops_connect transparent unprivileged_maps \
             uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 

@@ -14,7 +14,7 @@ import subprocess
 
 import http.client
 
-from waiting import until
+from waiting import PATIENCE, until
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 USER = "sallyport"
@@ -173,13 +173,13 @@ class Stack:
     def ctl(self, *arguments, **options):
         return subprocess.run(
             [self.tool("sallyportctl"), "--state", self.state, *arguments],
-            capture_output=True, text=True, timeout=30, **options,
+            capture_output=True, text=True, timeout=30 * PATIENCE, **options,
         )
 
     def netns(self, *arguments, **options):
         return subprocess.run(
             [self.tool("sallyport-netns"), "--state", self.state, *arguments],
-            capture_output=True, text=True, timeout=30, **options,
+            capture_output=True, text=True, timeout=30 * PATIENCE, **options,
         )
 
     @property
