@@ -83,6 +83,7 @@ def run(name, seconds, argv):
     environment = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "TERM": "dumb",
         "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "SALLYPORT_BUILD": BUILD,
+        "SALLYPORT_PATIENCE": "12",
     }
     with open(os.path.join(RESULTS, f"{name}.log"), "wb") as log:
         with subprocess.Popen(
