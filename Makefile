@@ -32,10 +32,10 @@ REWRITE  := base64 swap
 CONF     := yaml nearest table daemon_conf
 AUDIT    := audit event
 HARDEN   := privileges seccomp
-CAPTURE  := flows listener refusals
+CAPTURE  := flows listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
+PROXY    := connection decide exchange journal kernel leg lookup names notes origin record refusal refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
 HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns nft nft_batch nft_rule privileges \
@@ -61,7 +61,7 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_proxy    := decide journal notes refuse rewrite_head
+UNIT_proxy    := decide journal notes refusal refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base

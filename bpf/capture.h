@@ -12,7 +12,8 @@
  * Pinned under STATE/bpf, for `bpftool map dump pinned …`; every map has BTF:
  *   about        0 → struct capture_about: which version of this file the rest follows
  *   sandboxes    netns cookie → struct capture_sandbox
- *   verdicts     netns cookie → struct capture_verdicts (cookie 0: not attached namespaces)
+ *   verdicts     netns cookie → struct capture_verdicts (cookie 0: not attached namespaces;
+ *                CAPTURE_DIALLER: the daemon's own sockets)
  *   refusals     struct capture_refusal_key → struct capture_refusal, the latest destinations
  *   flows/ID     struct capture_flow_key → struct capture_client, one sandbox's live connections
  *   uses         struct capture_use_key → struct capture_use, written by the daemon
@@ -34,6 +35,9 @@
 #include <assert.h>
 #include <linux/types.h>
 #endif
+
+/* In the place of a netns cookie: what the daemon's own sockets may not reach (bpf/dialler.bpf.c). */
+#define CAPTURE_DIALLER 0xffffffffffffffffULL
 
 enum {
 	CAPTURE_ABI = 2,

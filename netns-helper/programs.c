@@ -292,6 +292,7 @@ void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED])
 	ret[1] = bpf_map__fd(p->bpf->maps.executables);
 	ret[2] = bpf_map__fd(p->bpf->maps.cgroups);
 	ret[3] = bpf_map__fd(p->bpf->maps.uses);
+	ret[4] = bpf_map__fd(p->bpf->maps.verdicts);
 }
 
 void programs_close(struct programs *p)

@@ -23,8 +23,8 @@ struct programs_sandbox;
  * replaced.
  */
 int programs_open(const char *pins, struct fault *f, struct programs **ret);
-/* What HELLO carries, in this order: the maps events, executables, cgroups, uses; borrowed. */
-enum { PROGRAMS_SHARED = 4 };
+/* What HELLO carries, in this order: the maps events, executables, cgroups, uses, verdicts; borrowed. */
+enum { PROGRAMS_SHARED = 5 };
 void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED]);
 /* Removes the pins and the programs. Every sandbox must be detached. Takes NULL. */
 void programs_close(struct programs *p);

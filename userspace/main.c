@@ -290,12 +290,12 @@ static int main_workers(struct daemon *d)
 
 static void main_audit_event(void *arg, const struct audit_event *e)
 {
-	(void)audit_write(arg, e); /* a lost line is counted there */
+	registry_event(arg, e);
 }
 
 static void main_audit_lost(void *arg, uint64_t n)
 {
-	audit_lose(arg, n);
+	registry_lose(arg, n);
 }
 
 static int main_start(struct daemon *d)
@@ -306,7 +306,7 @@ static int main_start(struct daemon *d)
 
 		w->journal.read = main_audit_event;
 		w->journal.lost = main_audit_lost;
-		w->journal.arg = d->shared.audit;
+		w->journal.arg = d->registry;
 		r = pthread_create(&d->threads[i], NULL, worker_main, w);
 		if (r)
 			return log_errno(-r, "cannot start worker %u", i);

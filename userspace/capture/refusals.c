@@ -32,8 +32,13 @@ static void refusals_ready(struct watch *w, uint32_t revents)
 	struct refusals *r = w->arg;
 
 	(void)revents;
-	(void)ring_buffer__consume(
-		r->ring); /* only the callback's failure could be told, and it has none */
+	refusals_drain(r);
+}
+
+void refusals_drain(struct refusals *r)
+{
+	if (r) /* only the callback's failure could be told, and it has none */
+		(void)ring_buffer__consume(r->ring);
 }
 
 int refusals_new(struct loop *loop, int map,

@@ -13,7 +13,9 @@ struct refusals;
  */
 int refusals_new(struct loop *loop, int map,
 	void (*each)(void *arg, const struct capture_refusal *r), void *arg, struct refusals **ret);
-/* NULL is allowed. */
+/* Calls `each` for what is there now. NULL is allowed, as below. */
+void refusals_drain(struct refusals *r);
+/* Ends it. */
 void refusals_free(struct refusals *r);
 
 #endif

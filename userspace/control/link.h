@@ -15,9 +15,9 @@ struct loop;
 
 enum {
 	LINK_RETRY = 250, /* milliseconds between attempts to connect */
-	LINK_MAPS = 4,
+	LINK_MAPS = 5,
 };
-enum link_map { LINK_EVENTS, LINK_EXECUTABLES, LINK_CGROUPS, LINK_USES };
+enum link_map { LINK_EVENTS, LINK_EXECUTABLES, LINK_CGROUPS, LINK_USES, LINK_VERDICTS };
 
 struct link_events {
 	/* The helper is there. With maps they change owner: in the order of proto.h; NULL = the helper has no BPF. */

@@ -89,6 +89,10 @@ static const int seccomp_controls[] = {
 	SCMP_SYS(writev),
 };
 
+/* the ring buffer; the maps of paths and counters; the one of credential uses */
+static const enum bpf_cmd seccomp_maps[] = {BPF_OBJ_GET_INFO_BY_FD, BPF_MAP_LOOKUP_ELEM,
+	BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY};
+
 static int seccomp_add(scmp_filter_ctx ctx, const int *calls, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -146,6 +150,7 @@ int seccomp_control(void)
 		return -ENOMEM;
 	r = seccomp_add(ctx, seccomp_common, ARRAY_SIZE(seccomp_common));
 	r = r ? r : seccomp_add(ctx, seccomp_controls, ARRAY_SIZE(seccomp_controls));
-	r = r ? r : seccomp_add_bpf(ctx, BPF_OBJ_GET_INFO_BY_FD);
+	for (size_t i = 0; i < ARRAY_SIZE(seccomp_maps); i++)
+		r = r ? r : seccomp_add_bpf(ctx, seccomp_maps[i]);
 	return seccomp_finish(ctx, r);
 }

@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/slice.h"
+#include "capture/losses.h"
 #include "proxy/notes.h"
 #include "ring/loop.h"
 
@@ -79,8 +80,9 @@ struct sandbox {
 
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
-	uint64_t refusals; /* of the kernel; control thread */
-	struct notes notes; /* control thread */
+	uint64_t refusals; /* of the kernel; control thread, as the next two */
+	struct losses losses; /* those that were told */
+	struct notes notes;
 	unsigned lookups; /* at the resolver; control thread */
 };
 
