@@ -38,8 +38,9 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal kernel leg lookup names notes origin record refusal refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main netns nft nft_batch nft_rule privileges \
-            programs routes sandboxes serve state steer_program view
+HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main \
+            netns nft nft_batch nft_input nft_rule nft_sets notes openings pins privileges programs \
+            programs_sandbox routes sandboxes serve state steer_program unix_paths view
 BPF      := policy flows steer
 CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
@@ -61,6 +62,7 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
+UNIT_helper   := notes
 UNIT_proxy    := decide journal notes refusal refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
@@ -170,7 +172,7 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)bpftool gen skeleton $< name $*_bpf > $@
 
-$(B)/netns-helper/programs.o: $(B)/bpf/capture.skel.h
+$(B)/netns-helper/programs.o $(B)/netns-helper/programs_sandbox.o: $(B)/bpf/capture.skel.h
 $(B)/netns-helper/steer_program.o: $(B)/bpf/steer.skel.h
 
 # ---- tests --------------------------------------------------------------------------------------------------------
@@ -184,8 +186,18 @@ UNITS += $(B)/unit/test_$(2)
 endef
 $(foreach f,$(FOLDERS),$(foreach t,$(UNIT_$(f)),$(eval $(call UNIT_RULE,$(f),$(t)))))
 
+# the helper has no archive: its tests link the one file
+define UNIT_HELPER_RULE
+$(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
+	$$(call say,LD,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka
+UNITS += $(B)/unit/test_helper_$(1)
+endef
+$(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
+
 # the BPF battery: the helper's own loaders, driven by a test (root)
-$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world netns-helper/programs netns-helper/steer_program) $(B)/model.a $(B)/base.a
+$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz
 

@@ -183,7 +183,7 @@ struct capture_sandbox {
 	__u32 mode; /* enum capture_mode */
 	__u32 active; /* 0: everything but loopback is refused */
 	__u32 resolver; /* 1: the container runtime has its resolver at 127.0.0.11 */
-	__u32 pad; /* 0 */
+	__u32 unix_paths; /* 1: it has its own in the map of that name; 0: those of netns 0 hold */
 };
 static_assert(sizeof(struct capture_sandbox) == 184 + 16 * CAPTURE_LOCALS, "ABI");
 
@@ -215,8 +215,9 @@ struct capture_path {
 static_assert(sizeof(struct capture_path) == 256, "ABI");
 
 /*
- * Key of the `unix_paths` LPM map: a prefix of sun_path that is allowed. netns 0: for the namespaces
- * that are not attached.
+ * Key of the `unix_paths` LPM map: a prefix of sun_path that is allowed; of a path that is allowed
+ * alone, its NUL belongs to the prefix. netns 0: for the namespaces that are not attached, and the
+ * sandboxes without a list of their own.
  */
 struct capture_unix_key {
 	__u32 prefixlen; /* 64 + 8 bits for each byte */
@@ -267,16 +268,24 @@ struct capture_range {
 };
 static_assert(sizeof(struct capture_range) == 2, "ABI");
 
-/* sk_lookup, one program for each netns: its one-entry array and the slots of its SOCKMAP. */
+/*
+ * sk_lookup, one program for each netns: its array and the slots of its SOCKMAP. Two entries, since a
+ * change of the first by the helper would take counts back: CAPTURE_STEER_SET is written by the
+ * helper alone, of CAPTURE_STEER_COUNT only `dropped` is used, by the program.
+ */
 struct capture_steer {
 	__u8 own4[16];
 	__u8 own6[16];
 	__u8 locals[CAPTURE_LOCALS][16]; /* as in struct capture_sandbox */
 	__u32 nslots; /* listeners of each family, 1 … CAPTURE_SLOTS */
 	__u32 active; /* 0: what would be ours is dropped */
-	__u64 dropped; /* counted by the program: what it dropped */
+	__u32 resolver; /* as in struct capture_sandbox */
+	__u32 pad; /* 0 */
+	__u64 dropped;
 };
-static_assert(sizeof(struct capture_steer) == 48 + 16 * CAPTURE_LOCALS, "ABI");
+static_assert(sizeof(struct capture_steer) == 56 + 16 * CAPTURE_LOCALS, "ABI");
+
+enum { CAPTURE_STEER_SET, CAPTURE_STEER_COUNT, CAPTURE_STEER_ENTRIES };
 
 enum {
 	CAPTURE_SLOT_UDP4 = 0,

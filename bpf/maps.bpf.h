@@ -79,6 +79,28 @@ struct {
 	__type(value, struct capture_opened);
 } openings SEC(".maps") __weak;
 
+/* 16 bytes of an address of the host → 1. */
+struct host_address {
+	__u8 ip[16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CAPTURE_HOSTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct host_address);
+	__type(value, __u8);
+} hosts SEC(".maps") __weak;
+
+/* What unix sockets may connect to; entries of netns 0 are there once. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, (CAPTURE_SANDBOXES + 1) * CAPTURE_UNIX_PATHS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct capture_unix_key);
+	__type(value, __u8);
+} unix_paths SEC(".maps") __weak;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

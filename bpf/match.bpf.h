@@ -12,6 +12,7 @@
 #include "bpf/maps.bpf.h"
 
 enum { MATCH_PORT_DNS = 53, MATCH_PORT_DOT = 853 };
+enum { MATCH_RESOLVER = 0x7f00000b }; /* 127.0.0.11, where container runtimes have theirs */
 
 /* One attempt to reach something. */
 struct attempt {
@@ -47,12 +48,32 @@ static __always_inline bool match_loopback(const __u32 w[4])
 	return w[2] == 0 && (w[3] == bpf_htonl(1) || w[3] == 0);
 }
 
+/* An address of the sandbox itself. Of its uplink there are none when it is sealed. */
 static __always_inline bool match_own(const struct capture_sandbox *s, const __u32 w[4])
 {
-	return match_same(w, (const __u32 *)s->own4) || match_same(w, (const __u32 *)s->own6);
+	if (match_same(w, (const __u32 *)s->own4) || match_same(w, (const __u32 *)s->own6))
+		return true;
+	if (s->mode != CAPTURE_UPLINK || (w[0] | w[1] | w[2] | w[3]) == 0)
+		return false;
+	for (unsigned i = 0; i < CAPTURE_LOCALS; i++)
+		if (match_same(w, (const __u32 *)s->locals[i]))
+			return true;
+	return false;
 }
 
-/* The class of the row with the longest prefix, on the sandbox's side. */
+/* The container runtime's own resolver, at a port that is not DNS: it would ask the outside for us. */
+static __always_inline bool match_resolver(
+	const struct capture_sandbox *s, const __u32 w[4], __u16 dport)
+{
+	return s->resolver && dport != MATCH_PORT_DNS && w[0] == 0 && w[1] == 0 &&
+	       w[2] == bpf_htonl(0xffff) && w[3] == bpf_htonl(MATCH_RESOLVER);
+}
+
+/*
+ * The class of an address itself, on the sandbox's side: one of the host, else the row with the
+ * longest prefix. A metadata address stays one if the host has it, as openings of metadata must say
+ * so.
+ */
 static __always_inline unsigned match_row(const __u32 w[4])
 {
 	struct capture_range_key key = {.prefixlen = 128};
@@ -60,6 +81,10 @@ static __always_inline unsigned match_row(const __u32 w[4])
 
 	__builtin_memcpy(key.ip, w, sizeof(key.ip));
 	row = bpf_map_lookup_elem(&ranges, &key);
+	if (row && row->sandbox == RANGE_METADATA)
+		return RANGE_METADATA;
+	if (bpf_map_lookup_elem(&hosts, key.ip))
+		return RANGE_HOST;
 	return row ? row->sandbox : RANGE_PUBLIC;
 }
 

@@ -183,12 +183,21 @@ static __always_inline void policy_record(
 	bpf_map_update_elem(&refusals, &key, &r, BPF_ANY);
 }
 
+/* What an address class is refused with; the barrier as in policy_count(). */
+static __always_inline unsigned policy_of_class(__u64 class)
+{
+	asm volatile("" : "+r"(class));
+	return class < RANGE_COUNT ? policy_class_reason[class] : CAPTURE_RESERVED;
+}
+
 /* Steps 3 to 8 for a sandbox of ours. */
 static __always_inline unsigned policy_reason(
 	const struct attempt *a, const struct capture_sandbox *s, bool local)
 {
 	unsigned class;
 
+	if (match_resolver(s, a->dst, a->dport))
+		return CAPTURE_RESOLVER;
 	if (!s->active)
 		return local && a->dport != MATCH_PORT_DNS ? CAPTURE_LOCAL : CAPTURE_INACTIVE;
 	if (a->dport == MATCH_PORT_DNS)
@@ -199,13 +208,12 @@ static __always_inline unsigned policy_reason(
 		return CAPTURE_LOCAL;
 	class = match_class(a->dst);
 	if (a->proto == IPPROTO_UDP)
-		return class == RANGE_PUBLIC || class >= RANGE_COUNT ? CAPTURE_UDP
-								     : policy_class_reason[class];
+		return class == RANGE_PUBLIC ? CAPTURE_UDP : policy_of_class(class);
 	if (class == RANGE_PUBLIC)
 		return CAPTURE_PASSED;
 	if (match_opened(a, class == RANGE_METADATA))
 		return CAPTURE_OPENED;
-	return class < RANGE_COUNT ? policy_class_reason[class] : CAPTURE_RESERVED;
+	return policy_of_class(class);
 }
 
 /* The one decision. Returns what the program returns. */
@@ -255,8 +263,10 @@ static __always_inline int policy_connect(struct bpf_sock_addr *ctx, struct atte
 
 	a->proto = IPPROTO_TCP;
 	if (ctx->type != SOCK_STREAM) {
+		const struct capture_sandbox *s = bpf_map_lookup_elem(&sandboxes, &a->netns);
+
 		a->proto = IPPROTO_UDP;
-		if (bpf_map_lookup_elem(&sandboxes, &a->netns))
+		if (s && !match_resolver(s, a->dst, a->dport))
 			return POLICY_PASS;
 	}
 	verdict = policy_decide(a);

@@ -11,9 +11,10 @@
  *   1. came in by another interface than lo   passes, or an outsider would reach us as the sandbox
  *   2. port 53                                ours, whatever the address
  *   3. port 853                               dropped
- *   4. loopback, own addresses                pass: own services, and the replies to DNS clients
- *   5. TCP                                    ours
- *   6. other UDP                              dropped
+ *   4. 127.0.0.11 of a container runtime      dropped
+ *   5. loopback, own addresses, the uplink's  pass: own services, and the replies to DNS clients
+ *   6. TCP                                    ours
+ *   7. other UDP                              dropped
  * "Ours" means a listener for TCP, the DNS socket for UDP, and a drop while the sandbox is not
  * active, or if the slot is empty. A drop of a SYN is answered by a reset, a drop of UDP by port
  * unreachable: the client knows at once.
@@ -30,6 +31,7 @@
 #include "bpf/capture.h"
 
 enum { STEER_LO = 1, STEER_AF_INET = 2, STEER_PORT_DNS = 53, STEER_PORT_DOT = 853 };
+enum { STEER_RESOLVER = 0x7f00000b }; /* 127.0.0.11 */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -42,10 +44,21 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, CAPTURE_STEER_ENTRIES);
 	__type(key, __u32);
 	__type(value, struct capture_steer);
 } steer_state SEC(".maps");
+
+/* Where it goes, four words in network order, IPv4 v4-mapped. */
+static __always_inline void steer_destination(struct bpf_sk_lookup *ctx, __u32 ret[4])
+{
+	bool v4 = ctx->family == STEER_AF_INET;
+
+	ret[0] = v4 ? 0 : ctx->local_ip6[0];
+	ret[1] = v4 ? 0 : ctx->local_ip6[1];
+	ret[2] = v4 ? bpf_htonl(0xffff) : ctx->local_ip6[2];
+	ret[3] = v4 ? ctx->local_ip4 : ctx->local_ip6[3];
+}
 
 static __always_inline bool steer_same(const __u32 a[4], const __u8 ip[16])
 {
@@ -54,19 +67,24 @@ static __always_inline bool steer_same(const __u32 a[4], const __u8 ip[16])
 	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
 }
 
-static __always_inline bool steer_passes(
-	struct bpf_sk_lookup *ctx, const struct capture_steer *state)
+static __always_inline bool steer_v4(const __u32 w[4])
 {
-	if (ctx->family == STEER_AF_INET) {
-		__u32 dst[4] = {0, 0, bpf_htonl(0xffff), ctx->local_ip4};
+	return w[0] == 0 && w[1] == 0 && w[2] == bpf_htonl(0xffff);
+}
 
-		return (dst[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
-		       steer_same(dst, state->own4);
-	}
-	__u32 dst[4] = {ctx->local_ip6[0], ctx->local_ip6[1], ctx->local_ip6[2], ctx->local_ip6[3]};
-
-	return (dst[0] == 0 && dst[1] == 0 && dst[2] == 0 && dst[3] == bpf_htonl(1)) ||
-	       steer_same(dst, state->own6);
+/* The unspecified addresses never arrive: what is sent there goes to loopback. */
+static __always_inline bool steer_passes(const __u32 dst[4], const struct capture_steer *state)
+{
+	if (steer_v4(dst) && (dst[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000))
+		return true;
+	if (dst[0] == 0 && dst[1] == 0 && dst[2] == 0 && dst[3] == bpf_htonl(1))
+		return true;
+	if (steer_same(dst, state->own4) || steer_same(dst, state->own6))
+		return true;
+	for (unsigned i = 0; i < CAPTURE_LOCALS; i++)
+		if (steer_same(dst, state->locals[i]))
+			return true;
+	return false;
 }
 
 static __always_inline __u32 steer_slot(
@@ -92,21 +110,45 @@ static __always_inline int steer_assign(struct bpf_sk_lookup *ctx, __u32 slot)
 	return r ? SK_DROP : SK_PASS;
 }
 
-SEC("sk_lookup")
-int steer_lookup(struct bpf_sk_lookup *ctx)
+/* The order of the file's head, from the second row on. */
+static __always_inline int steer_decide(struct bpf_sk_lookup *ctx)
 {
-	__u32 zero = 0, dport = ctx->local_port; /* host order */
-	const struct capture_steer *state = bpf_map_lookup_elem(&steer_state, &zero);
+	const __u32 set = CAPTURE_STEER_SET, dport = ctx->local_port; /* host order */
+	const struct capture_steer *state = bpf_map_lookup_elem(&steer_state, &set);
+	__u32 dst[4];
 
-	if (ctx->ingress_ifindex != STEER_LO)
-		return SK_PASS;
 	if (!state || dport == STEER_PORT_DOT)
 		return SK_DROP;
 	if (dport != STEER_PORT_DNS) {
-		if (steer_passes(ctx, state))
+		steer_destination(ctx, dst);
+		if (state->resolver && steer_v4(dst) && dst[3] == bpf_htonl(STEER_RESOLVER))
+			return SK_DROP;
+		if (steer_passes(dst, state))
 			return SK_PASS;
 		if (ctx->protocol != IPPROTO_TCP)
 			return SK_DROP;
 	}
 	return state->active ? steer_assign(ctx, steer_slot(ctx, state)) : SK_DROP;
+}
+
+static __always_inline void steer_count_drop(void)
+{
+	const __u32 count = CAPTURE_STEER_COUNT;
+	struct capture_steer *counts = bpf_map_lookup_elem(&steer_state, &count);
+
+	if (counts)
+		__sync_fetch_and_add(&counts->dropped, 1);
+}
+
+SEC("sk_lookup")
+int steer_lookup(struct bpf_sk_lookup *ctx)
+{
+	int verdict;
+
+	if (ctx->ingress_ifindex != STEER_LO)
+		return SK_PASS;
+	verdict = steer_decide(ctx);
+	if (verdict == SK_DROP)
+		steer_count_drop();
+	return verdict;
 }

@@ -112,6 +112,8 @@ static int attach_leave(void *arg)
 static int attach_steer(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct steer_spec steer = {
+		.id = a->id,
+		.pins = programs_pins(spec->programs),
 		.netns_fd = a->netns_fd,
 		.nslots = a->listeners.nslots,
 		.listeners4 = a->listeners.tcp4,
@@ -129,13 +131,17 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 static int attach_programs(
 	struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
+	const char *unix_paths[PROTO_UNIX_PATHS];
 	struct programs_spec programs = {
 		.id = a->id,
 		.netns_cookie = a->cookie,
 		.cgroup_fd = a->cgroup_fd,
 		.mode = CAPTURE_SEALED,
+		.unix_paths = unix_paths,
 	};
 
+	for (size_t i = 0; i < PROTO_UNIX_PATHS && spec->request->unix_paths[i][0]; i++)
+		unix_paths[programs.nunix_paths++] = spec->request->unix_paths[i];
 	attach_mapped(a->own4, programs.own4);
 	if (a->routes.v6)
 		memcpy(programs.own6, a->own6, sizeof(programs.own6));
@@ -210,7 +216,12 @@ static int attach_load_table(void *arg)
 int attach_finish(struct attachment *a, const uint8_t digest[32],
 	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
 {
-	struct nft_spec table = {.openings = openings, .nopenings = nopenings};
+	struct nft_spec table = {
+		.mode = PROTO_SEALED,
+		.lane = PROTO_LANE_BPF,
+		.openings = openings,
+		.nopenings = nopenings,
+	};
 	int r;
 
 	memcpy(table.own4, a->own4, sizeof(a->own4));

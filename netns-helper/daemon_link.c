@@ -135,10 +135,13 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.mode = PROTO_SEALED,
 		.lane = PROTO_LANE_BPF,
 	};
+	_cleanup_close_ int flows = programs_open_flows(a->programs);
 	int fds[PROTO_OFFER_FDS];
 	struct stat st;
 	size_t n = 0;
 
+	if (flows < 0)
+		return flows;
 	if (fstat(a->cgroup_fd, &st) < 0)
 		return -errno;
 	offer.cgroup = st.st_ino;
@@ -148,7 +151,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		memcpy(offer.own6, a->own6, sizeof(offer.own6));
 	memcpy(offer.search, a->search, sizeof(offer.search));
 	fds[n++] = a->policy_fd;
-	fds[n++] = programs_flows_fd(a->programs);
+	fds[n++] = flows;
 	fds[n++] = a->listeners.udp4;
 	if (a->routes.v6)
 		fds[n++] = a->listeners.udp6;
@@ -167,6 +170,27 @@ static int daemon_link_withdraw(struct daemon_link *link, const struct sandbox *
 	return daemon_link_send(link, &name, sizeof(name), NULL, 0);
 }
 
+/* What is degraded of a sandbox, or ("") of the machine. */
+static int daemon_link_notes(struct daemon_link *link, const char *id, struct notes *notes)
+{
+	struct note *due;
+	int r;
+
+	while ((due = notes_due(notes))) {
+		struct proto_note note = {.head = {PROTO_NOTE, PROTO_VERSION}};
+
+		memcpy(note.id, id, strlen(id));
+		memcpy(note.feature, due->feature, sizeof(note.feature));
+		memcpy(note.reason, due->reason, sizeof(note.reason));
+		memcpy(note.remedy, due->remedy, sizeof(note.remedy));
+		r = daemon_link_send(link, &note, sizeof(note), NULL, 0);
+		if (r < 0)
+			return r;
+		notes_told(notes, due);
+	}
+	return 0;
+}
+
 static int daemon_link_pump_one(struct daemon_link *link, struct sandbox *sandbox)
 {
 	int r = 0;
@@ -178,6 +202,11 @@ static int daemon_link_pump_one(struct daemon_link *link, struct sandbox *sandbo
 		sandbox->offer_due = false;
 		sandbox->answer_owed = true;
 		sandbox->known = true;
+	}
+	if (sandbox->known && sandbox->state != SANDBOX_LEAVING) {
+		r = daemon_link_notes(link, sandbox->attachment->id, &sandbox->notes);
+		if (r < 0)
+			return r;
 	}
 	if (sandbox->withdraw_due) {
 		r = daemon_link_withdraw(link, sandbox);
@@ -194,6 +223,7 @@ void daemon_link_pump(struct daemon_link *link)
 
 	if (link->peer.fd < 0)
 		return;
+	r = daemon_link_notes(link, "", &link->sandboxes->notes);
 	for (struct sandbox *one = link->sandboxes->first; one && r == 0; one = one->next)
 		r = daemon_link_pump_one(link, one);
 	if (r == 0 && link->blocked) {

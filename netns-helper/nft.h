@@ -10,18 +10,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "netns-helper/proto.h"
+
 struct capture_opening;
 
+/* What is pointed to is borrowed during the call. Addresses of 16 bytes: IPv4 as v4-mapped. */
 struct nft_spec {
+	enum proto_mode mode;
+	enum proto_lane lane; /* PROTO_LANE_BPF or PROTO_LANE_NFT */
+	bool closed; /* refuses all but loopback, whatever the rest says */
+	bool resolver; /* the container runtime's own resolver is at 127.0.0.11 */
 	uint8_t own4[4];
 	uint8_t own6[16];
-	const struct capture_opening *openings; /* borrowed during the call */
+	const uint8_t (*locals)[16]; /* further addresses of the sandbox, of its uplink */
+	size_t nlocals;
+	const uint8_t (*hosts)[16]; /* the host's own addresses, which are refused */
+	size_t nhosts;
+	const struct capture_opening *openings;
 	size_t nopenings;
+	unsigned int nslots; /* in the nft lane: the transparent listeners' ports */
+	uint16_t ports4[PROTO_SLOTS];
+	uint16_t ports6[PROTO_SLOTS]; /* all zero = no IPv6 */
 };
 
 /* Loads the table in one transaction, in place of one that a dead helper left. 0 or -errno with
  * nothing changed. */
 int nft_load(const struct nft_spec *spec);
+
+/* Replaces the host's addresses, or the sandbox's further ones, in a table that is loaded. 0 or
+ * -errno with nothing changed. */
+int nft_set_hosts(const uint8_t (*hosts)[16], size_t n);
+int nft_set_locals(const uint8_t (*locals)[16], size_t n);
 
 /* Whether tables of somebody else are there is not looked at. Removes ours; 0 also when it is gone
  * already. */

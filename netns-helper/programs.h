@@ -1,33 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * programs.h – the cgroup programs (connect, sendmsg, sockops) and the maps they share: one set for
- * all sandboxes, keyed by netns cookie. Life: open once; for each sandbox attach → set_policy →
- * activate → detach; close.
+ * programs.h – the cgroup programs and the maps they share: one set for all sandboxes, keyed by
+ * netns cookie. Life: open once; for each sandbox attach → set_policy → activate → detach; close.
  *
  * Functions return 0 or -errno and then say in *f which step failed. Nothing here logs.
  */
 #ifndef SALLYPORT_NETNS_HELPER_PROGRAMS_H
 #define SALLYPORT_NETNS_HELPER_PROGRAMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct capture_opening;
+struct capture_verdicts;
 struct fault;
+struct pins;
 struct programs;
 struct programs_sandbox;
 
+/* ---- the set */
+
 /*
  * Loads the programs, fills the address classes and pins the readable maps in `pins`, an existing
- * directory on a bpffs of this instance alone: what a helper that was killed left there is
- * replaced.
+ * directory on a bpffs of this instance alone: what a helper that was killed left there is detached
+ * and replaced.
  */
 int programs_open(const char *pins, struct fault *f, struct programs **ret);
 /* What HELLO carries, in this order: the maps events, executables, cgroups, uses, verdicts; borrowed. */
 enum { PROGRAMS_SHARED = 5 };
 void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED]);
+/* The pins, where steer_program_attach() puts its link; borrowed. */
+const struct pins *programs_pins(const struct programs *p);
 /* Removes the pins and the programs. Every sandbox must be detached. Takes NULL. */
 void programs_close(struct programs *p);
+
+/* What this kernel does not take, found by trying; texts for a person. */
+struct programs_lack {
+	const char *feature, *reason, *remedy;
+};
+/* The i-th of them from 0 on, borrowed; NULL behind the last. */
+const struct programs_lack *programs_missing(const struct programs *p, size_t i);
+
+/*
+ * Replaces the host's own addresses (IPv4 v4-mapped), which are refused to every sandbox, by these
+ * n ≤ CAPTURE_HOSTS. The new ones come before the old ones go. On failure the old ones hold, and
+ * perhaps some of the new.
+ */
+int programs_set_hosts(struct programs *p, const uint8_t (*hosts)[16], size_t n, struct fault *f);
+
+/* ---- a sandbox */
 
 struct programs_spec {
 	const char *id; /* [A-Za-z0-9_.-], shorter than CAPTURE_ID; copied */
@@ -36,19 +58,29 @@ struct programs_spec {
 	uint8_t own4[16]; /* the sandbox's own addresses, IPv4 v4-mapped */
 	uint8_t own6[16]; /* all zero = no IPv6 */
 	unsigned mode; /* enum capture_mode */
+	bool resolver; /* the container runtime has its resolver at 127.0.0.11 */
+	/*
+	 * What its unix sockets may connect to: "/a/b/" everything below, "/a/b" this socket alone. At
+	 * most CAPTURE_UNIX_PATHS; none: the list of programs_default_unix_paths(). Copied.
+	 */
+	const char *const *unix_paths;
+	size_t nunix_paths;
 };
+
+/* The prefixes that hold where none are given, and in namespaces that are not attached. */
+const char *const *programs_default_unix_paths(size_t *ret_n);
 
 /*
  * Makes the sandbox's entries and attaches the programs to its cgroup, in this order, so that from
  * the first moment everything but loopback is refused with ENETUNREACH. -EEXIST: the cookie or the
- * id is attached already. -EPERM: a cgroup above has a program that allows no others. On failure
- * nothing stays behind.
+ * id is attached already. -EPERM: a cgroup above has a program that allows no others. -EINVAL: a
+ * unix path that is not absolute or has an empty, `.` or `..` part. On failure nothing stays behind.
  */
 int programs_attach(struct programs *p, const struct programs_spec *spec, struct fault *f,
 	struct programs_sandbox **ret);
-/* The sandbox's flow map (struct capture_flow_key → struct capture_client); borrowed, to be handed
- * to the daemon. */
-int programs_flows_fd(const struct programs_sandbox *s);
+/* A new descriptor of the sandbox's flow map (struct capture_flow_key → struct capture_client), to
+ * be handed to the daemon; the caller's to close. Or -errno. */
+int programs_open_flows(const struct programs_sandbox *s);
 
 /*
  * Notes the policy's digest and replaces the openings by these n ≤ CAPTURE_OPENINGS. Before
@@ -59,12 +91,21 @@ int programs_flows_fd(const struct programs_sandbox *s);
 int programs_set_policy(struct programs_sandbox *s, const uint8_t digest[32],
 	const struct capture_opening *openings, size_t n, struct fault *f);
 
+/* Replaces the addresses of the uplink, n ≤ CAPTURE_LOCALS, which pass like the own ones. */
+int programs_set_locals(
+	struct programs_sandbox *s, const uint8_t (*locals)[16], size_t n, struct fault *f);
+
 /* From now on the address classes decide. */
 int programs_activate(struct programs_sandbox *s, struct fault *f);
+/* Back to the state before: everything but loopback is refused. -errno: it stays active. */
+int programs_deactivate(struct programs_sandbox *s);
+
+/* The sandbox's counters as they are now. */
+int programs_counters(const struct programs_sandbox *s, struct capture_verdicts *ret);
 
 /*
  * Removes the sandbox's entry (from then on the programs refuse everything but loopback), the
- * programs, the other entries and the pin. Frees s. Takes NULL.
+ * programs, the other entries and the pins. Frees s. Takes NULL.
  */
 void programs_detach(struct programs_sandbox *s);
 

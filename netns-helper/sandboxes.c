@@ -212,8 +212,11 @@ void sandboxes_link_up(struct sandboxes *s, pid_t daemon)
 {
 	s->linked = true;
 	s->daemon = daemon;
-	for (struct sandbox *one = s->first; one; one = one->next)
+	notes_renew(&s->notes);
+	for (struct sandbox *one = s->first; one; one = one->next) {
 		one->offer_due = one->state == SANDBOX_OFFERED || one->state == SANDBOX_ACTIVE;
+		notes_renew(&one->notes);
+	}
 }
 
 void sandboxes_link_down(struct sandboxes *s)
@@ -361,8 +364,33 @@ static void sandboxes_reap(struct sandboxes *s)
 		*link = one->next;
 		s->count--;
 		attach_free(one->attachment);
+		notes_free(&one->notes);
 		free(one);
 	}
+}
+
+void sandboxes_note(struct sandboxes *s, const char *id, const char *feature, const char *reason,
+	const char *remedy)
+{
+	struct sandbox *sandbox = id[0] ? sandboxes_find(s, id) : NULL;
+	int r;
+
+	if (id[0] && !sandbox)
+		return;
+	r = notes_set(sandbox ? &sandbox->notes : &s->notes, feature, reason, remedy);
+	if (r < 0)
+		(void)log_errno(r, "%s%s%s is degraded and cannot be noted: %s", id,
+			id[0] ? ": " : "", feature, reason);
+	else if (r > 0 && reason[0])
+		log_warn("%s%s%s is degraded: %s; %s", id, id[0] ? ": " : "", feature, reason,
+			remedy);
+	else if (r > 0)
+		log_info("%s%s%s is whole again", id, id[0] ? ": " : "", feature);
+}
+
+void sandboxes_done(struct sandboxes *s)
+{
+	notes_free(&s->notes);
 }
 
 int sandboxes_tick(struct sandboxes *s)

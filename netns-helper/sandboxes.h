@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "netns-helper/attach.h"
+#include "netns-helper/notes.h"
 #include "netns-helper/proto.h"
 
 enum sandbox_state {
@@ -46,6 +47,7 @@ struct sandbox {
 	bool own_cgroup; /* its cgroup is removed with it */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
+	struct notes notes; /* told to the daemon once it has the OFFER */
 };
 
 struct sandboxes {
@@ -55,6 +57,7 @@ struct sandboxes {
 	struct steer_program *steer;
 	bool linked; /* a daemon is connected */
 	pid_t daemon; /* … of this pid */
+	struct notes notes; /* about the machine */
 };
 
 /* What to do when sallyportd is not connected, for a person. */
@@ -96,6 +99,16 @@ void sandboxes_link_down(struct sandboxes *s);
 /* What the daemon said. -EPROTO when that was not its turn to say. */
 int sandboxes_active(struct sandboxes *s, const struct proto_active *active);
 int sandboxes_gone(struct sandboxes *s, const char *id);
+
+/*
+ * Notes a feature that is degraded, of the sandbox of that id or ("") of the machine; with reason "" it is
+ * whole again. Told to the daemon by the next daemon_link_pump(), and to each that follows it. An id
+ * that is not attached is passed over.
+ */
+void sandboxes_note(struct sandboxes *s, const char *id, const char *feature, const char *reason,
+	const char *remedy);
+/* Frees what the machine's notes hold. Every sandbox must be GONE. */
+void sandboxes_done(struct sandboxes *s);
 
 /* Deadlines, ends. Returns the milliseconds until it wants to be called again, -1 = no limit. */
 int sandboxes_tick(struct sandboxes *s);

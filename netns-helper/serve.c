@@ -9,9 +9,10 @@
  * made.
  *
  * When the daemon dies, sandboxes stay and connections wait in the backlog. When this process dies
- * (SIGKILL), its BPF links go with it: in a sealed namespace every connect() is then refused
- * (ECONNREFUSED, nobody listens), nothing can leave, and the nft table and the routes stay until
- * the namespace ends. A new helper does not take old sandboxes over: they are attached anew.
+ * (SIGKILL), its BPF links stay, since they are pinned, and the daemon goes on with its copies of
+ * the listeners; when both are dead, nobody listens: in a sealed namespace every connect() that is
+ * not refused by its address is then refused with ECONNREFUSED, and nothing can leave. A new helper
+ * does not take old sandboxes over: it detaches what it finds, and they are attached anew.
  *
  * Why each request is tolerable, should the asking side be taken over:
  *
@@ -526,6 +527,7 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 out:
 	if (serve->link.loop)
 		daemon_link_done(&serve->link, serve->options->private);
+	sandboxes_done(&serve->sandboxes);
 	cleanup_close(&serve->listener.fd);
 	steer_program_close(steer);
 	programs_close(programs);

@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "netns-helper/pins.h"
 #include "netns-helper/state.h"
 
 #include "base/cleanup.h"
@@ -61,11 +62,14 @@ int state_mount(struct state *s, struct fault *fault)
 	state_bpf_path(s, path);
 	if (mkdir(path, STATE_BPF_MODE) < 0 && errno != EEXIST)
 		return fault_set(fault, -errno, "cannot make %s: %s", path, strerror(errno));
-	/* the lock is ours, so whoever mounted this is dead; its pins go with the mount */
-	while (statfs(path, &fs) == 0 && fs.f_type == BPF_FS_MAGIC)
+	/* The lock is ours, so whoever mounted this is dead. Its pins would not go with the mount
+	 * while another mount namespace has a copy of it. */
+	while (statfs(path, &fs) == 0 && fs.f_type == BPF_FS_MAGIC) {
+		pins_clear_at(path);
 		if (umount2(path, MNT_DETACH) < 0)
 			return fault_set(fault, -errno, "cannot unmount the old %s: %s", path,
 				strerror(errno));
+	}
 	if (mount("sallyport", path, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0)
 		return fault_set(
 			fault, -errno, "cannot mount a bpffs at %s: %s", path, strerror(errno));

@@ -9,8 +9,8 @@
  * places of a copy, and the copy loaded by the raw call: 0.4 ms, where opening the object again
  * would read the kernel's types again (60 to 160 ms).
  *
- * The program holds its maps, the link holds the program; we hold the link and, to activate, the
- * state map. #syscalls: bpf
+ * The program holds its maps, the link the program, and the link's pin the link; we hold the state
+ * map, to change it. #syscalls: bpf, and those of pins.c
  */
 #include <assert.h>
 #include <errno.h>
@@ -22,11 +22,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "netns-helper/pins.h"
 #include "netns-helper/steer_program.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "bpf/capture.h"
 #include "bpf/steer.skel.h"
+
+#define STEER_NAME "steer_lookup" /* of the program and of the link's pin */
 
 enum { STEER_PLACES = 16 };
 
@@ -43,9 +46,11 @@ struct steer_program {
 };
 
 struct steer_netns {
+	char id[CAPTURE_ID];
+	const struct pins *pins; /* borrowed */
 	struct capture_steer state;
 	int state_fd;
-	int link;
+	bool linked;
 };
 
 /* Loads of a map descriptor are two instructions wide, marked in src_reg (BPF_PSEUDO_MAP_FD). */
@@ -136,7 +141,7 @@ static int steer_load(const struct steer_program *p, const int fds[STEER_MAP_COU
 	for (size_t i = 0; i < p->nplaces; i++)
 		insns[p->places[i].insn].imm = fds[p->places[i].map];
 	return bpf_prog_load(
-		BPF_PROG_TYPE_SK_LOOKUP, "steer_lookup", "Dual BSD/GPL", insns, p->ninsns, &opts);
+		BPF_PROG_TYPE_SK_LOOKUP, STEER_NAME, "Dual BSD/GPL", insns, p->ninsns, &opts);
 }
 
 static int steer_fill(int slots, uint32_t first, const int *sockets, size_t n)
@@ -167,83 +172,154 @@ static int steer_fill_all(int slots, const struct steer_spec *spec, struct fault
 		     : 0;
 }
 
-static int steer_set_state(const struct steer_netns *s)
+/* Writes to; on failure what was there stays. */
+static int steer_change(struct steer_netns *s, const struct capture_steer *to)
 {
-	uint32_t zero = 0;
+	const uint32_t set = CAPTURE_STEER_SET;
+	int r = bpf_map_update_elem(s->state_fd, &set, to, BPF_ANY);
 
-	return bpf_map_update_elem(s->state_fd, &zero, &s->state, BPF_ANY);
+	if (r == 0)
+		s->state = *to;
+	return r;
+}
+
+static int steer_link(struct steer_netns *s, int program, int netns_fd)
+{
+	_cleanup_close_ int link = bpf_link_create(program, netns_fd, BPF_SK_LOOKUP, NULL);
+	int r = link < 0 ? link : pins_put_link(s->pins, s->id, STEER_NAME, link);
+
+	s->linked = r == 0;
+	return r;
+}
+
+/* The two maps: the caller's to close is the second, *ret_slots; the first is s->state_fd. */
+static int steer_make_maps(struct steer_netns *s, int *ret_slots)
+{
+	int slots;
+
+	s->state_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "steer_state", sizeof(uint32_t),
+		sizeof(struct capture_steer), CAPTURE_STEER_ENTRIES, NULL);
+	if (s->state_fd < 0)
+		return s->state_fd;
+	slots = bpf_map_create(BPF_MAP_TYPE_SOCKMAP, "steer_slots", sizeof(uint32_t),
+		sizeof(uint64_t), CAPTURE_SLOT_COUNT, NULL);
+	if (slots < 0)
+		return slots;
+	*ret_slots = slots;
+	return 0;
+}
+
+static int steer_attach(const struct steer_program *p, struct steer_netns *s,
+	const struct steer_spec *spec, struct fault *f)
+{
+	struct capture_steer state = {.nslots = spec->nslots, .resolver = spec->resolver};
+	_cleanup_close_ int slots = -1, program = -1;
+	int r, fds[STEER_MAP_COUNT];
+
+	memcpy(state.own4, spec->own4, sizeof(state.own4));
+	memcpy(state.own6, spec->own6, sizeof(state.own6));
+	r = steer_make_maps(s, &slots);
+	if (r == 0)
+		r = steer_change(s, &state);
+	if (r < 0)
+		return fault_set(f, r, "cannot make the sk_lookup maps: %s", strerror(-r));
+	r = steer_fill_all(slots, spec, f);
+	if (r < 0)
+		return r;
+	fds[STEER_MAP_SLOTS] = slots;
+	fds[STEER_MAP_STATE] = s->state_fd;
+	program = steer_load(p, fds);
+	if (program < 0)
+		return fault_set(f, program, "the kernel does not take the sk_lookup program: %s",
+			strerror(-program));
+	r = steer_link(s, program, spec->netns_fd);
+	return r < 0 ? fault_set(f, r, "cannot attach the sk_lookup program to the netns: %s",
+			       strerror(-r))
+		     : 0;
 }
 
 int steer_program_attach(const struct steer_program *p, const struct steer_spec *spec,
 	struct fault *f, struct steer_netns **ret)
 {
-	_cleanup_close_ int slots = -1, program = -1;
-	int r, fds[STEER_MAP_COUNT];
 	struct steer_netns *s;
+	int r;
 
 	if (spec->nslots == 0 || spec->nslots > CAPTURE_SLOTS)
 		return fault_set(f, -EINVAL, "%u listeners, 1 to %d", spec->nslots, CAPTURE_SLOTS);
+	if (strlen(spec->id) >= CAPTURE_ID)
+		return fault_set(f, -EINVAL, "not an id of a sandbox");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fault_set(f, -ENOMEM, "no memory");
-	s->link = -1;
-	memcpy(s->state.own4, spec->own4, sizeof(s->state.own4));
-	memcpy(s->state.own6, spec->own6, sizeof(s->state.own6));
-	s->state.nslots = spec->nslots;
-	s->state_fd = r = bpf_map_create(BPF_MAP_TYPE_ARRAY, "steer_state", sizeof(uint32_t),
-		sizeof(struct capture_steer), 1, NULL);
-	if (r >= 0)
-		slots = r = bpf_map_create(BPF_MAP_TYPE_SOCKMAP, "steer_slots", sizeof(uint32_t),
-			sizeof(uint64_t), CAPTURE_SLOT_COUNT, NULL);
-	if (r >= 0)
-		r = steer_set_state(s);
+	memcpy(s->id, spec->id, strlen(spec->id) + 1);
+	s->pins = spec->pins;
+	s->state_fd = -1;
+	r = steer_attach(p, s, spec, f);
 	if (r < 0) {
-		fault_set(f, r, "cannot make the sk_lookup maps: %s", strerror(-r));
-		goto fail;
-	}
-	r = steer_fill_all(slots, spec, f);
-	if (r < 0)
-		goto fail;
-	fds[STEER_MAP_SLOTS] = slots;
-	fds[STEER_MAP_STATE] = s->state_fd;
-	program = r = steer_load(p, fds);
-	if (r < 0) {
-		fault_set(f, r, "the kernel does not take the sk_lookup program: %s", strerror(-r));
-		goto fail;
-	}
-	s->link = r = bpf_link_create(program, spec->netns_fd, BPF_SK_LOOKUP, NULL);
-	if (r < 0) {
-		fault_set(
-			f, r, "cannot attach the sk_lookup program to the netns: %s", strerror(-r));
-		goto fail;
+		steer_program_detach(s);
+		return r;
 	}
 	*ret = s;
 	return 0;
-fail:
-	steer_program_detach(s);
-	return r;
+}
+
+static int steer_set_active(struct steer_netns *s, bool active)
+{
+	struct capture_steer state = s->state;
+
+	state.active = active;
+	return steer_change(s, &state);
 }
 
 int steer_program_activate(struct steer_netns *s, struct fault *f)
 {
+	int r = steer_set_active(s, true);
+
+	return r < 0 ? fault_set(f, r, "cannot activate the sk_lookup program: %s", strerror(-r))
+		     : 0;
+}
+
+int steer_program_deactivate(struct steer_netns *s)
+{
+	return steer_set_active(s, false);
+}
+
+int steer_program_set_locals(
+	struct steer_netns *s, const uint8_t (*locals)[16], size_t n, struct fault *f)
+{
+	struct capture_steer state = s->state;
 	int r;
 
-	s->state.active = 1;
-	r = steer_set_state(s);
-	if (r < 0) {
-		s->state.active = 0;
-		return fault_set(f, r, "cannot activate the sk_lookup program: %s", strerror(-r));
-	}
-	return 0;
+	if (n > CAPTURE_LOCALS)
+		return fault_set(
+			f, -E2BIG, "the uplink has %zu addresses, at most %d", n, CAPTURE_LOCALS);
+	memset(state.locals, 0, sizeof(state.locals));
+	if (n > 0)
+		memcpy(state.locals, locals, n * sizeof(*locals));
+	r = steer_change(s, &state);
+	return r < 0 ? fault_set(f, r,
+			       "cannot tell the sk_lookup program the uplink's addresses: %s",
+			       strerror(-r))
+		     : 0;
+}
+
+int steer_program_dropped(const struct steer_netns *s, uint64_t *ret)
+{
+	const uint32_t count = CAPTURE_STEER_COUNT;
+	struct capture_steer counts;
+	int r = bpf_map_lookup_elem(s->state_fd, &count, &counts);
+
+	if (r == 0)
+		*ret = counts.dropped;
+	return r;
 }
 
 void steer_program_detach(struct steer_netns *s)
 {
 	if (!s)
 		return;
-	if (s->link >= 0)
-		(void)close(s->link);
-	if (s->state_fd >= 0)
-		(void)close(s->state_fd);
+	if (s->linked)
+		pins_drop_link(s->pins, s->id, STEER_NAME);
+	cleanup_close(&s->state_fd);
 	free(s);
 }

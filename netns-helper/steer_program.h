@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * steer_program.h – the sk_lookup program that hands a netns's connections to our sockets: one
- * small program, one SOCKMAP and one flag for each netns, since a sk_lookup program cannot ask in
- * which netns it runs. Life: open once (the instructions); for each netns attach → activate →
- * detach; close.
+ * small program, one SOCKMAP and one small array for each netns, since a sk_lookup program cannot
+ * ask in which netns it runs. Life: open once (the instructions); for each netns attach → activate
+ * → detach; close.
  *
  * Functions return 0 or -errno and then say in *f which step failed. Nothing here logs.
  */
 #ifndef SALLYPORT_NETNS_HELPER_STEER_PROGRAM_H
 #define SALLYPORT_NETNS_HELPER_STEER_PROGRAM_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct fault;
+struct pins;
 struct steer_program;
 struct steer_netns;
 
@@ -22,6 +25,8 @@ int steer_program_open(struct fault *f, struct steer_program **ret);
 void steer_program_close(struct steer_program *p);
 
 struct steer_spec {
+	const char *id; /* the sandbox's, as programs_attach() takes it; copied */
+	const struct pins *pins; /* programs_pins(); must live until the detach */
 	int netns_fd; /* borrowed, and only during the call, like all descriptors here */
 	uint8_t own4[16]; /* v4-mapped */
 	uint8_t own6[16]; /* all zero = no IPv6 */
@@ -31,18 +36,31 @@ struct steer_spec {
 	const int *listeners6; /* NULL = no IPv6 */
 	int udp4; /* UDP, bound */
 	int udp6; /* -1 = no IPv6 */
+	bool resolver; /* the container runtime has its resolver at 127.0.0.11 */
 };
 
 /*
  * Puts the sockets into their slots and attaches the program to the netns, inactive: what would be
  * ours is dropped (TCP reset, UDP port unreachable). A slot stays filled as long as somebody holds
- * a copy of its socket. -EBUSY or -EEXIST: the netns has a sk_lookup program that does not share.
+ * a copy of its socket. The link is pinned as links/ID/steer_lookup and outlives this process.
+ * -EBUSY or -EEXIST: the netns has a sk_lookup program that does not share, or the id is taken.
  */
 int steer_program_attach(const struct steer_program *p, const struct steer_spec *spec,
 	struct fault *f, struct steer_netns **ret);
 
 /* From now on connections reach the sockets. */
 int steer_program_activate(struct steer_netns *s, struct fault *f);
+
+/* Back to the state before: what would be ours is dropped. -errno: it stays active. */
+int steer_program_deactivate(struct steer_netns *s);
+
+/* Replaces the addresses of the uplink, n ≤ CAPTURE_LOCALS (IPv4 v4-mapped), which pass like the
+ * own ones. */
+int steer_program_set_locals(
+	struct steer_netns *s, const uint8_t (*locals)[16], size_t n, struct fault *f);
+
+/* How many lookups ended in a drop so far. */
+int steer_program_dropped(const struct steer_netns *s, uint64_t *ret);
 
 /* Detaches and frees. Takes NULL. */
 void steer_program_detach(struct steer_netns *s);

@@ -83,7 +83,7 @@ static bool flow_of(const struct battery *b, const struct addr *src, const struc
 
 	memcpy(key.src, src->ip, 16);
 	memcpy(key.dst, dst->ip, 16);
-	return bpf_map_lookup_elem(programs_flows_fd(b->sandbox), &key, ret) == 0;
+	return bpf_map_lookup_elem(b->flows, &key, ret) == 0;
 }
 
 /* NULL, or what is wrong with the connection that should have arrived. */
@@ -289,7 +289,7 @@ static size_t flows(const struct battery *b)
 	struct capture_flow_key key, next;
 	size_t n = 0;
 
-	for (void *at = NULL; bpf_map_get_next_key(programs_flows_fd(b->sandbox), at, &next) == 0;
+	for (void *at = NULL; bpf_map_get_next_key(b->flows, at, &next) == 0;
 		at = &key, n++)
 		key = next;
 	return n;
@@ -365,6 +365,7 @@ static void check_undo(struct battery *b)
 		"an id with slashes: %s", f.text);
 	f.text[0] = '\0';
 	need(&f, programs_attach(b->programs, &spec, &f, &b->sandbox), "attach");
+	b->flows = programs_open_flows(b->sandbox);
 	battery_report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin,
 		"a twin: %s", f.text);
 	f.text[0] = '\0';
@@ -406,7 +407,8 @@ static void leave_stale_pins(void)
 
 static void attach(struct battery *b)
 {
-	struct steer_spec steer = {.netns_fd = b->w.netns,
+	struct steer_spec steer = {.id = b->w.name,
+		.netns_fd = b->w.netns,
 		.nslots = WORLD_SLOTS,
 		.listeners4 = b->w.listeners[0],
 		.listeners6 = b->w.listeners[1],
@@ -422,6 +424,7 @@ static void attach(struct battery *b)
 	leave_stale_pins();
 	need(&f, programs_open(WORLD_PINS, &f, &b->programs), "programs_open");
 	battery_report(b, access(WORLD_PINS "/flows/stale", F_OK) < 0, "stale pins are gone");
+	steer.pins = programs_pins(b->programs);
 	need(&f, steer_program_open(&f, &b->steer), "steer_program_open");
 	need(&f, steer_program_attach(b->steer, &steer, &f, &b->steered), "steer_program_attach");
 	check_undo(b);

@@ -19,7 +19,7 @@ struct battery {
 	struct steer_program *steer;
 	struct steer_netns *steered;
 	struct client inside, outside, foreign;
-	int verdicts, refusals; /* the pinned maps */
+	int verdicts, refusals, flows; /* the pinned maps */
 	unsigned passed, failed;
 };
 

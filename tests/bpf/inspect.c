@@ -123,12 +123,12 @@ void battery_check_sizes(struct battery *b)
 		const char *name;
 		unsigned most; /* instructions after the verifier's rewriting */
 	} programs[] = {
-		{BPF_CGROUP_INET4_CONNECT, "policy_connect4", 700},
-		{BPF_CGROUP_INET6_CONNECT, "policy_connect6", 800},
-		{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", 600},
-		{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", 700},
+		{BPF_CGROUP_INET4_CONNECT, "policy_connect4", 900},
+		{BPF_CGROUP_INET6_CONNECT, "policy_connect6", 1000},
+		{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", 800},
+		{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", 900},
 		{BPF_CGROUP_SOCK_OPS, "flows_sockops", 250},
-		{BPF_SK_LOOKUP, "steer_lookup", 200},
+		{BPF_SK_LOOKUP, "steer_lookup", 400},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {

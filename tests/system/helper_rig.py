@@ -23,7 +23,7 @@ NETNS = os.path.join(BIN, "sallyport-netns")
 
 VERSION = 2
 ATTACH, DETACH, LIST, ENTER = 1, 2, 3, 4
-HELLO, OFFER, WITHDRAW, ACTIVE, GONE = 16, 17, 18, 19, 20
+HELLO, OFFER, WITHDRAW, ACTIVE, GONE, NOTE = 16, 17, 18, 19, 20, 21
 REPLY = struct.Struct("IIiI512s")
 DIGEST = bytes(range(32))
 
@@ -103,6 +103,8 @@ class Daemon:
         self.answer = answer or (lambda offer: active(offer.id))
         self.hello = None
         self.offers = {}
+        self.notes = {}  # (id or "", feature) → (reason, remedy), of what is degraded
+        self.heard = []  # every NOTE: (id, feature, reason, remedy)
         self.ended = False
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -125,11 +127,21 @@ class Daemon:
                 answer = self.answer(offer)
                 if answer:
                     self.sock.send(answer)
+            elif op == NOTE:
+                self.note(*(text.rstrip(b"\0").decode() for text in struct.unpack("8x64s64s512s512s", message)))
             elif op == WITHDRAW:
                 id_ = message[8:72].rstrip(b"\0").decode()
                 self.drop(id_)
                 self.sock.send(name(id_, GONE))
         self.ended = True
+
+    def note(self, id_, feature, reason, remedy):
+        assert not id_ or id_ in self.offers, "a note about a sandbox comes behind its offer"
+        self.heard.append((id_, feature, reason, remedy))
+        if reason:
+            self.notes[id_, feature] = reason, remedy
+        else:
+            del self.notes[id_, feature]
 
     def drop(self, id_):
         for fd in self.offers.pop(id_).fds:
