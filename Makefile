@@ -41,7 +41,7 @@ FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden c
 HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main \
             netns nft nft_batch nft_input nft_rule nft_sets notes openings pins privileges programs \
             programs_sandbox routes sandboxes serve state steer_program unix_paths view
-BPF      := policy flows steer
+BPF      := policy create egress unix flows # linked into one object, capture; steer is another
 CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
             unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
@@ -163,7 +163,7 @@ $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) $(B)/bpf/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_x86 -g -O2 -Wall -Werror -I. -I$(B) -I$(B)/bpf -c -o $@ $<
 
-$(B)/bpf/capture.bpf.o: $(B)/bpf/policy.bpf.o $(B)/bpf/flows.bpf.o
+$(B)/bpf/capture.bpf.o: $(patsubst %,$(B)/bpf/%.bpf.o,$(BPF))
 	$(call say,LINK,$@)
 	$(Q)bpftool gen object $@ $^
 

@@ -21,6 +21,8 @@
  *   cgroups      cgroup id → struct capture_path
  *   hosts        16-byte address → 1: the host's own addresses, which are refused
  *
+ *   links/ID/HOOK  the programs attached to a sandbox (bpftool link show pinned …)
+ *
  * Not pinned: events, a ring buffer of struct capture_refusal.
  *
  * Versions: a field or a reason that is appended where a reader of the old size still reads right
@@ -149,11 +151,19 @@ struct capture_verdicts {
 static_assert(sizeof(struct capture_verdicts) == (CAPTURE_REASON_COUNT + 2) * 8,
 	"one counter for each reason");
 
+/*
+ * A refusal that has no address has instead:
+ *   PROTOCOL, FAMILY   dst zero; dport the protocol or family that socket() asked for (262 is
+ *                      MPTCP), proto the same if it is below 256, else 0
+ *   UNIX               dst the last 16 bytes of the path, zeroes behind a shorter one; dport 0,
+ *                      proto 0. Its event is a struct capture_unix_refusal.
+ * EGRESS is counted only: a packet has no caller.
+ */
 struct capture_refusal_key {
 	__u64 netns;
 	__u8 dst[16];
 	__u16 dport;
-	__u8 proto; /* IPPROTO_TCP, IPPROTO_UDP; with FAMILY and PROTOCOL what socket() asked for */
+	__u8 proto; /* IPPROTO_TCP, IPPROTO_UDP */
 	__u8 pad[5]; /* 0 */
 };
 static_assert(sizeof(struct capture_refusal_key) == 32, "ABI");
@@ -171,6 +181,14 @@ struct capture_refusal {
 	struct capture_client client;
 };
 static_assert(sizeof(struct capture_refusal) == 104, "ABI");
+
+/* The event of a refused unix socket: readers of the shorter struct read it right. */
+struct capture_unix_refusal {
+	struct capture_refusal refusal;
+	char path[CAPTURE_UNIX_PATH]; /* sun_path; ends in NUL unless it is as long as this */
+	__u32 pad; /* 0 */
+};
+static_assert(sizeof(struct capture_unix_refusal) == 104 + 112, "ABI");
 
 enum capture_mode { CAPTURE_SEALED = 0, CAPTURE_UPLINK = 1 };
 
@@ -208,11 +226,15 @@ struct capture_exe_key {
 };
 static_assert(sizeof(struct capture_exe_key) == 16, "ABI");
 
-/* Of an executable: as the process sees it, in its own root. Of a cgroup: below the v2 root. */
+/*
+ * Of an executable: as the process that was seen first had it, in its own root; " (deleted)" behind it
+ * if the file had no name any more. Of a cgroup: below the v2 root. Empty: too long.
+ */
 struct capture_path {
 	char text[CAPTURE_PATH];
+	__u64 stamp; /* of the file, from its ctime and generation: another one of the same inode number */
 };
-static_assert(sizeof(struct capture_path) == 256, "ABI");
+static_assert(sizeof(struct capture_path) == 264, "ABI");
 
 /*
  * Key of the `unix_paths` LPM map: a prefix of sun_path that is allowed; of a path that is allowed

@@ -33,12 +33,18 @@
 static const char *const programs_pinned[] = {
 	"about", "sandboxes", "verdicts", "refusals", "uses", "executables", "cgroups", "hosts"};
 
+enum { PROGRAMS_UNIX_CONNECT = 49, PROGRAMS_UNIX_SENDMSG = 50 }; /* Linux 6.7 */
+
 const struct programs_hook programs_hooks[PROGRAMS_HOOKS] = {
-	{BPF_CGROUP_INET4_CONNECT, "policy_connect4", false},
-	{BPF_CGROUP_INET6_CONNECT, "policy_connect6", false},
-	{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", false},
-	{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", false},
-	{BPF_CGROUP_SOCK_OPS, "flows_sockops", false},
+	{BPF_CGROUP_INET4_CONNECT, "policy_connect4", false, false},
+	{BPF_CGROUP_INET6_CONNECT, "policy_connect6", false, false},
+	{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", false, false},
+	{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", false, false},
+	{BPF_CGROUP_INET_SOCK_CREATE, "create_socket", false, false},
+	{BPF_CGROUP_SOCK_OPS, "flows_sockops", false, false},
+	{BPF_CGROUP_INET_EGRESS, "egress_packet", true, false},
+	{PROGRAMS_UNIX_CONNECT, "unix_connect", false, true},
+	{PROGRAMS_UNIX_SENDMSG, "unix_sendmsg", false, true},
 };
 
 static int programs_print(enum libbpf_print_level level, const char *format, va_list ap)
@@ -56,30 +62,103 @@ static int programs_print(enum libbpf_print_level level, const char *format, va_
  * ------------------------------------------------------------------------------------------------------
  */
 
-static int programs_load(struct programs *p, struct fault *f)
+/* Does the kernel have this hook? Asked with the least program that there is. */
+static int programs_try_hook(const struct programs_hook *hook)
+{
+	static const struct bpf_insn pass[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(
+		bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)hook->type);
+	_cleanup_close_ int fd = bpf_prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "try_hook",
+		"Dual BSD/GPL", pass, ARRAY_SIZE(pass), &opts);
+
+	return fd < 0 ? fd : 0;
+}
+
+static int programs_try_optional(void)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < PROGRAMS_HOOKS; i++)
+		if (programs_hooks[i].optional)
+			r = programs_try_hook(&programs_hooks[i]);
+	return r;
+}
+
+/* Says to libbpf what it cannot know of one program: whether, and for which hook. */
+static int programs_prepare(struct programs *p, const struct programs_hook *hook, bool optional)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(p->bpf->obj, hook->program);
+
+	if (!program)
+		return -ENOENT;
+	if (!hook->optional)
+		return 0;
+	if (!optional)
+		return bpf_program__set_autoload(program, false);
+	return bpf_program__set_expected_attach_type(program, (enum bpf_attach_type)hook->type);
+}
+
+/* Opens and loads the object. On failure p->bpf is NULL. */
+static int programs_load_object(struct programs *p, bool optional)
 {
 	struct stat pidns;
-	int r;
+	int r = 0;
 
 	p->bpf = capture_bpf__open();
 	if (!p->bpf)
-		return fault_set(f, -errno, "cannot read the cgroup programs: %s", strerror(errno));
+		return -errno;
 	if (stat("/proc/self/ns/pid", &pidns) == 0) /* without /proc: the initial one's numbers */
-		p->bpf->rodata->policy_pidns = (uint32_t)pidns.st_ino;
-	r = bpf_map__set_autocreate(p->bpf->maps.flows, false);
+		p->bpf->rodata->record_pidns = (uint32_t)pidns.st_ino;
+	for (size_t i = 0; r == 0 && i < PROGRAMS_HOOKS; i++)
+		r = programs_prepare(p, &programs_hooks[i], optional);
+	if (r == 0)
+		r = bpf_map__set_autocreate(p->bpf->maps.flows, false);
 	if (r == 0)
 		r = capture_bpf__load(p->bpf);
+	if (r < 0) {
+		capture_bpf__destroy(p->bpf);
+		p->bpf = NULL;
+	}
+	return r;
+}
+
+static void programs_note_lack(struct programs *p, int error)
+{
+	(void)snprintf(p->lack_reason, sizeof(p->lack_reason),
+		"the kernel does not take a program for connect() and sendmsg() of unix sockets: "
+		"%s",
+		strerror(-error));
+	p->lack = (struct programs_lack){.feature = "unix-paths",
+		.reason = p->lack_reason,
+		.remedy =
+			"Linux 6.7 or later with CONFIG_CGROUP_BPF; until then give the sandbox a "
+			"mount namespace that holds no sockets of the host"};
+}
+
+static int programs_load(struct programs *p, struct fault *f)
+{
+	int missing = programs_try_optional();
+	int r = missing < 0 ? missing : programs_load_object(p, true);
+
+	if (r < 0) {
+		missing = r;
+		r = programs_load_object(p, false);
+	}
 	if (r < 0)
 		return fault_set(
 			f, r, "the kernel does not take the cgroup programs: %s", strerror(-r));
+	if (missing < 0)
+		programs_note_lack(p, missing);
 	for (size_t i = 0; i < PROGRAMS_HOOKS; i++) {
-		struct bpf_program *prog =
-			bpf_object__find_program_by_name(p->bpf->obj, programs_hooks[i].program);
+		const struct programs_hook *hook = &programs_hooks[i];
 
-		p->programs[i] = prog ? bpf_program__fd(prog) : -ENOENT;
-		if (p->programs[i] < 0)
-			return fault_set(
-				f, p->programs[i], "no program %s", programs_hooks[i].program);
+		p->programs[i] = missing < 0 && hook->optional
+					 ? -1
+					 : bpf_program__fd(bpf_object__find_program_by_name(
+						   p->bpf->obj, hook->program));
 	}
 	return 0;
 }
@@ -212,7 +291,7 @@ const struct pins *programs_pins(const struct programs *p)
 
 const struct programs_lack *programs_missing(const struct programs *p, size_t i)
 {
-	return i < p->nlacks ? &p->lacks[i] : NULL;
+	return i == 0 && p->lack.feature ? &p->lack : NULL;
 }
 
 void programs_close(struct programs *p)

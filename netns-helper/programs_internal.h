@@ -22,17 +22,17 @@ struct programs_hook {
 	int type; /* enum bpf_attach_type, some of a newer kernel's header */
 	const char *program;
 	bool sealed; /* only where nothing but lo may carry a packet */
+	bool optional; /* where the kernel has it: unix.bpf.c */
 };
-enum { PROGRAMS_HOOKS = 5, PROGRAMS_LACKS = 4 };
+enum { PROGRAMS_HOOKS = 9 };
 extern const struct programs_hook programs_hooks[PROGRAMS_HOOKS];
 
 struct programs {
 	struct capture_bpf *bpf;
 	struct pins pins;
 	int programs[PROGRAMS_HOOKS]; /* borrowed from bpf; -1 = this kernel has no such hook */
-	struct programs_lack lacks[PROGRAMS_LACKS];
-	size_t nlacks;
-	char reasons[PROGRAMS_LACKS][128]; /* the texts of lacks */
+	struct programs_lack lack; /* of the optional programs; no feature: they are there */
+	char lack_reason[128]; /* its text */
 	uint8_t (*hosts)[16]; /* the keys that are in the map now */
 	size_t nhosts;
 	struct unix_paths unix_paths; /* of the namespaces that are not attached */

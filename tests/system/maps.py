@@ -7,6 +7,7 @@ import struct
 
 PASSES = ("passed", "dns", "local", "opened")
 EXTRA = ("suppressed", "lost")
+COUNTED_ONLY = ("egress",)  # packets, which have no caller
 
 
 def text(value):
@@ -37,7 +38,7 @@ def verdicts(stack, sandbox):
 
 
 def refused(counters):
-    return sum(n for name, n in counters.items() if name not in PASSES + EXTRA)
+    return sum(n for name, n in counters.items() if name not in PASSES + EXTRA + COUNTED_ONLY)
 
 
 # ---- bpf(2), for what bpftool would need a process each

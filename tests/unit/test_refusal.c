@@ -13,16 +13,17 @@
 #include "bpf/capture.h"
 #include "proxy/refusal.h"
 
-static struct capture_refusal refusal(unsigned reason)
+static struct capture_unix_refusal refusal(unsigned reason)
 {
-	return (struct capture_refusal){.netns = 5,
-		.dst = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1},
-		.dport = 443,
-		.proto = IPPROTO_TCP,
-		.reason = (uint8_t)reason,
-		.error = EACCES,
-		.count = 1,
-		.client = {.pid = 8, .tgid = 7, .comm = "sh"}};
+	return (struct capture_unix_refusal){
+		.refusal = {.netns = 5,
+			.dst = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1},
+			.dport = 443,
+			.proto = IPPROTO_TCP,
+			.reason = (uint8_t)reason,
+			.error = EACCES,
+			.count = 1,
+			.client = {.pid = 8, .tgid = 7, .comm = "sh"}}};
 }
 
 static void test_every_reason(void **state)
@@ -33,7 +34,7 @@ static void test_every_reason(void **state)
 
 	(void)state;
 	for (unsigned reason = CAPTURE_METADATA; reason < CAPTURE_REASON_COUNT; reason++) {
-		struct capture_refusal from = refusal(reason);
+		struct capture_unix_refusal from = refusal(reason);
 		struct audit_event e;
 
 		refusal_event(&from, &e);
@@ -66,7 +67,7 @@ static void test_some(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct capture_refusal from = refusal(rows[i].reason);
+		struct capture_unix_refusal from = refusal(rows[i].reason);
 		struct audit_event e;
 
 		refusal_event(&from, &e);
@@ -77,7 +78,7 @@ static void test_some(void **state)
 
 static void test_who_and_where(void **state)
 {
-	struct capture_refusal from = refusal(CAPTURE_PRIVATE);
+	struct capture_unix_refusal from = refusal(CAPTURE_PRIVATE);
 	struct audit_event e;
 
 	(void)state;
@@ -87,34 +88,42 @@ static void test_who_and_where(void **state)
 	assert_string_equal(e.rule, "kernel");
 	assert_true(e.client.attributed);
 	assert_int_equal(e.client.tgid, 7);
-	assert_memory_equal(e.asked.ip, from.dst, 16);
+	assert_memory_equal(e.asked.ip, from.refusal.dst, 16);
 	assert_int_equal(e.asked.port, 443);
 	assert_int_equal(e.error, EACCES);
 	assert_int_equal(e.protocols, AUDIT_PROTOCOL_TCP);
-	from.proto = IPPROTO_UDP;
+	from.refusal.proto = IPPROTO_UDP;
 	refusal_event(&from, &e);
 	assert_int_equal(e.protocols, AUDIT_PROTOCOL_UDP);
-	from.netns = CAPTURE_DIALLER;
+	from.refusal.netns = CAPTURE_DIALLER;
 	refusal_event(&from, &e);
 	assert_string_equal(e.rule, "dialler");
 }
 
 static void test_without_a_process_or_a_transport(void **state)
 {
-	struct capture_refusal from = refusal(CAPTURE_PROTOCOL);
+	struct capture_unix_refusal from = refusal(CAPTURE_PROTOCOL);
 	struct audit_event e;
 
 	(void)state;
-	from.client = (struct capture_client){.tgid = 0};
-	from.proto = IPPROTO_SCTP;
+	from.refusal.client = (struct capture_client){.tgid = 0};
+	from.refusal.dport = 262; /* MPTCP: more than proto holds */
+	from.refusal.proto = 0;
 	refusal_event(&from, &e);
 	assert_false(e.client.attributed);
 	assert_int_equal(e.protocols, 0);
-	assert_string_equal(e.socket, "protocol 132");
-	from.reason = CAPTURE_UNIX;
+	assert_string_equal(e.socket, "protocol 262");
+	assert_int_equal(e.asked.port, 0);
+	from.refusal.reason = CAPTURE_FAMILY;
+	refusal_event(&from, &e);
+	assert_string_equal(e.socket, "family 262");
+	from.refusal.reason = CAPTURE_UNIX;
+	memset(from.path, 'x', sizeof(from.path)); /* as long as a path may be: no NUL */
 	refusal_event(&from, &e);
 	assert_int_equal(e.protocols, AUDIT_PROTOCOL_UNIX);
 	assert_string_equal(e.socket, "");
+	assert_int_equal(strlen(e.path), CAPTURE_UNIX_PATH);
+	assert_int_equal(e.asked.ip[10], 0);
 }
 
 int main(void)

@@ -201,6 +201,7 @@ static void event_refused(const struct audit_event *e, struct json *j)
 	if (e->error && name)
 		json_text(j, "error", name);
 	EVENT_TEXT(j, "socket", e->socket);
+	EVENT_TEXT(j, "path", e->path);
 	json_number(j, "count", e->count ? (int64_t)e->count : 1);
 }
 

@@ -126,7 +126,8 @@ struct audit_event {
 	uint32_t misdirected; /* placeholders in a place that no binding allows */
 
 	/* refusal */
-	char socket[AUDIT_SOCKET]; /* what socket() asked for, when that was refused */
+	char socket[AUDIT_SOCKET]; /* what socket() asked for, when that was refused; `path` also
+				      with a refused unix socket */
 	int32_t error; /* the errno that the client got, negative or positive */
 	uint64_t count; /* times since the last event of this destination; 0 is written as 1 */
 

@@ -3,6 +3,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "bpf/capture.h"
@@ -14,16 +15,19 @@ struct refusals {
 	int map;
 	struct ring_buffer *ring;
 	struct watch watch;
-	void (*each)(void *arg, const struct capture_refusal *r);
+	void (*each)(void *arg, const struct capture_unix_refusal *r);
 	void *arg;
 };
 
 static int refusals_sample(void *ctx, void *data, size_t size)
 {
+	struct capture_unix_refusal one = {.path = ""};
 	struct refusals *r = ctx;
 
-	if (size >= sizeof(struct capture_refusal))
-		r->each(r->arg, data);
+	if (size < sizeof(one.refusal))
+		return 0;
+	memcpy(&one, data, size < sizeof(one) ? size : sizeof(one));
+	r->each(r->arg, &one);
 	return 0;
 }
 
@@ -42,7 +46,8 @@ void refusals_drain(struct refusals *r)
 }
 
 int refusals_new(struct loop *loop, int map,
-	void (*each)(void *arg, const struct capture_refusal *r), void *arg, struct refusals **ret)
+	void (*each)(void *arg, const struct capture_unix_refusal *r), void *arg,
+	struct refusals **ret)
 {
 	struct refusals *r = calloc(1, sizeof(*r));
 	int e;

@@ -32,7 +32,7 @@ enum {
 };
 
 struct kernel_early {
-	struct capture_refusal refusal;
+	struct capture_unix_refusal what;
 	uint64_t since; /* milliseconds */
 	char time[CLOCK_TEXT];
 };
@@ -59,7 +59,7 @@ static void kernel_write(struct kernel *k, struct sandbox *s, const struct kerne
 {
 	struct audit_event e;
 
-	refusal_event(&r->refusal, &e);
+	refusal_event(&r->what, &e);
 	audit_text(e.time, sizeof(e.time), slice_str(r->time));
 	if (s) {
 		audit_text(e.sandbox, sizeof(e.sandbox), slice_str(s->at.id));
@@ -91,7 +91,7 @@ static void kernel_write_early(struct kernel *k, struct sandbox *s, uint64_t bef
 	for (unsigned i = 0; i < k->nearly; i++) {
 		struct kernel_early *r = &k->early[i];
 
-		if (s && r->refusal.netns == s->at.netns)
+		if (s && r->what.refusal.netns == s->at.netns)
 			kernel_write(k, s, r);
 		else if (r->since < before)
 			kernel_write(k, NULL, r);
@@ -103,11 +103,12 @@ static void kernel_write_early(struct kernel *k, struct sandbox *s, uint64_t bef
 		free(TAKE_PTR(k->early));
 }
 
-static void kernel_refused(void *arg, const struct capture_refusal *refusal)
+static void kernel_refused(void *arg, const struct capture_unix_refusal *what)
 {
+	const struct capture_refusal *refusal = &what->refusal;
 	struct kernel *k = arg;
 	struct sandbox *s = kernel_sandbox(k, refusal->netns);
-	struct kernel_early r = {.refusal = *refusal, .since = clock_monotonic_ms()};
+	struct kernel_early r = {.what = *what, .since = clock_monotonic_ms()};
 	bool nobodys = refusal->reason == CAPTURE_NOT_ATTACHED || refusal->netns == CAPTURE_DIALLER;
 
 	clock_wall_text(r.time);
@@ -244,7 +245,7 @@ void kernel_paths(void *kernel, const struct audit_client *client, struct audit_
 {
 	const struct kernel *k = kernel;
 
-	static_assert(sizeof(ret->exe) == sizeof(struct capture_path), "one size of paths");
+	static_assert(sizeof(ret->exe) == CAPTURE_PATH, "one size of paths");
 	if (k->maps[LINK_EXECUTABLES] >= 0 && client->exe_ino)
 		paths_exe(k->maps[LINK_EXECUTABLES], client->exe_dev, client->exe_ino, ret->exe);
 	if (k->maps[LINK_CGROUPS] >= 0 && client->cgroup)

@@ -35,40 +35,50 @@ static const struct refusal_row {
 	[CAPTURE_RESOLVER] = {CATEGORY_PRIVATE_ADDRESS, "resolver of the container runtime"},
 };
 
-static void refusal_protocol(const struct capture_refusal *from, struct audit_event *ret)
+/* What the kernel has in the place of an address, or to the address what goes by it. */
+static void refusal_tried(const struct capture_unix_refusal *from, struct audit_event *ret)
 {
+	const struct capture_refusal *r = &from->refusal;
+	bool family = r->reason == CAPTURE_FAMILY;
 	char text[AUDIT_SOCKET];
 
-	if (from->reason == CAPTURE_UNIX) {
+	if (r->reason == CAPTURE_UNIX) {
 		ret->protocols = AUDIT_PROTOCOL_UNIX;
-	} else if (from->proto == IPPROTO_TCP) {
-		ret->protocols = AUDIT_PROTOCOL_TCP;
-	} else if (from->proto == IPPROTO_UDP) {
-		ret->protocols = AUDIT_PROTOCOL_UDP;
-	} else {
-		(void)snprintf(text, sizeof(text), "protocol %u", from->proto);
-		audit_text(ret->socket, sizeof(ret->socket), slice_str(text));
+		audit_text(ret->path, sizeof(ret->path),
+			slice_of(from->path, strnlen(from->path, sizeof(from->path))));
+		return;
 	}
+	if (family || r->reason == CAPTURE_PROTOCOL) {
+		(void)snprintf(
+			text, sizeof(text), "%s %u", family ? "family" : "protocol", r->dport);
+		audit_text(ret->socket, sizeof(ret->socket), slice_str(text));
+		return;
+	}
+	if (r->proto == IPPROTO_TCP)
+		ret->protocols = AUDIT_PROTOCOL_TCP;
+	if (r->proto == IPPROTO_UDP)
+		ret->protocols = AUDIT_PROTOCOL_UDP;
+	memcpy(ret->asked.ip, r->dst, sizeof(ret->asked.ip));
+	ret->asked.port = r->dport;
 }
 
-void refusal_event(const struct capture_refusal *from, struct audit_event *ret)
+void refusal_event(const struct capture_unix_refusal *from, struct audit_event *ret)
 {
+	const struct capture_refusal *r = &from->refusal;
 	const struct refusal_row *row =
-		from->reason < CAPTURE_REASON_COUNT ? &refusal_rows[from->reason] : NULL;
+		r->reason < CAPTURE_REASON_COUNT ? &refusal_rows[r->reason] : NULL;
 	bool known = row && row->words;
 
 	*ret = (struct audit_event){.kind = AUDIT_REFUSAL,
 		.decision = AUDIT_DENY,
 		.category = known ? row->category : CATEGORY_PROTOCOL_DENIED,
-		.error = from->error,
-		.count = from->count};
+		.error = r->error,
+		.count = r->count};
 	audit_text(ret->reason, sizeof(ret->reason),
 		slice_str(known ? row->words : "reason of another version"));
 	audit_text(ret->rule, sizeof(ret->rule),
-		slice_str(from->netns == CAPTURE_DIALLER ? "dialler" : "kernel"));
-	refusal_protocol(from, ret);
-	if (from->client.tgid) /* a packet that no system call sent has none */
-		record_client(&ret->client, &from->client);
-	memcpy(ret->asked.ip, from->dst, sizeof(ret->asked.ip));
-	ret->asked.port = from->dport;
+		slice_str(r->netns == CAPTURE_DIALLER ? "dialler" : "kernel"));
+	refusal_tried(from, ret);
+	if (r->client.tgid) /* a packet that no system call sent has none */
+		record_client(&ret->client, &r->client);
 }

@@ -4,9 +4,9 @@
 #define SALLYPORT_PROXY_REFUSAL_H
 
 struct audit_event;
-struct capture_refusal;
+struct capture_unix_refusal;
 
 /* Fills the event but for its time and its sandbox. A reason that is not known, of a newer helper, is told as that. */
-void refusal_event(const struct capture_refusal *from, struct audit_event *ret);
+void refusal_event(const struct capture_unix_refusal *from, struct audit_event *ret);
 
 #endif

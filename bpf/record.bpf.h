@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * record.bpf.h – what the programs leave behind: who the caller is, the counters, and the refusals
+ * on record. The programs that refuse share it.
+ */
+#ifndef SALLYPORT_BPF_RECORD_BPF_H
+#define SALLYPORT_BPF_RECORD_BPF_H
+
+#include "bpf/maps.bpf.h"
+#include "bpf/paths.bpf.h"
+
+/* of errno.h and socket.h, which do not mix with vmlinux.h */
+enum {
+	EPERM = 1,
+	EACCES = 13,
+	EPROTONOSUPPORT = 93,
+	EAFNOSUPPORT = 97,
+	ENETUNREACH = 101,
+	ECONNREFUSED = 111
+};
+/* What a cgroup program returns. */
+enum { RECORD_REFUSE = 0, RECORD_PASS = 1 };
+/* the counters behind those of the reasons */
+enum { RECORD_SUPPRESSED = CAPTURE_REASON_COUNT, RECORD_LOST, RECORD_COUNTERS };
+
+/*
+ * The errno of a refusal, by its reason; 0 = passes. Volatile, as all tables in these files:
+ * otherwise clang moves it into a mergeable section that its BTF does not describe, and the kernel
+ * refuses the whole BTF. Weak, as several files that are linked into one object have it.
+ */
+const volatile __u8 record_errno[CAPTURE_REASON_COUNT] __weak = {
+#define X(name, field, error) [CAPTURE_##name] = error,
+	CAPTURE_REASONS(X)
+#undef X
+};
+
+/* Inode number of the helper's pid namespace, set at load; 0 = not known. */
+const volatile __u32 record_pidns __weak = 0;
+
+enum { RECORD_PIDNS_LEVELS = 33 }; /* MAX_PID_NS_LEVEL of the kernel, and the initial one */
+enum { RECORD_IO_WORKER = 0x10 }; /* PF_IO_WORKER of the kernel: a thread made by io_uring */
+
+static __always_inline struct upid record_upid(struct pid *pid, unsigned level)
+{
+	struct upid u = {.nr = 0};
+
+	(void)bpf_probe_read_kernel(&u, sizeof(u),
+		(const char *)&pid->numbers + level * sizeof(u)); /* zeroes on failure */
+	return u;
+}
+
+/*
+ * The ids of a thread and its process as the helper's pid namespace numbers them: those that the
+ * people who read them find in their /proc. Who is not in it, nor below, has those of the initial
+ * one.
+ */
+static __always_inline void record_ids(
+	struct pid *thread, struct pid *process, struct capture_client *c)
+{
+	unsigned depth = BPF_CORE_READ(process, level);
+
+	c->tgid = record_upid(process, 0).nr;
+	c->pid = record_upid(thread, 0).nr;
+	for (unsigned level = 0; level < RECORD_PIDNS_LEVELS && level <= depth; level++) {
+		struct upid u = record_upid(process, level);
+
+		if (BPF_CORE_READ(u.ns, ns.inum) != record_pidns)
+			continue;
+		c->tgid = u.nr;
+		c->pid = record_upid(thread, level).nr;
+		break;
+	}
+}
+
+/*
+ * The caller's facts. For a thread that io_uring has made for a process (a worker, the poller of
+ * SQPOLL) they are those of the process's first thread: its own id and name are the kernel's, while
+ * its credentials are those of who submitted or set up the ring, its executable and cgroup the
+ * process's own. A global function: the verifier looks at it once, not at each call.
+ */
+__weak __noinline int record_client(struct capture_client *c)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct inode *exe = BPF_CORE_READ(task, mm, exe_file, f_inode); /* a kernel thread: NULL */
+
+	if (!c)
+		return 0;
+	if (BPF_CORE_READ(task, flags) & RECORD_IO_WORKER)
+		task = leader;
+	record_ids(BPF_CORE_READ(task, thread_pid), BPF_CORE_READ(leader, thread_pid), c);
+	c->start_ns = BPF_CORE_READ(leader, start_boottime);
+	c->uid = (__u32)bpf_get_current_uid_gid();
+	c->exe_dev = exe ? BPF_CORE_READ(exe, i_sb, s_dev) : 0;
+	c->exe_ino = exe ? BPF_CORE_READ(exe, i_ino) : 0;
+	c->cgroup = bpf_get_current_cgroup_id();
+	BPF_CORE_READ_STR_INTO(&c->comm, task, comm);
+	if (exe)
+		paths_note(exe, c->exe_ino, c->exe_dev, c->cgroup);
+	return 0;
+}
+
+/* Whose counters and budget a netns has: its own, or account 0 when it is not attached. */
+static __always_inline __u64 record_account(__u64 netns)
+{
+	return bpf_map_lookup_elem(&sandboxes, &netns) ? netns : 0;
+}
+
+/*
+ * One row of `verdicts`, by number: the struct is counters only, in the order of the reasons. The
+ * barrier makes the register that is checked the one that is added: the verifier does not see that
+ * a copy is bounded too.
+ */
+static __always_inline void record_count(__u64 account, __u64 reason)
+{
+	struct capture_verdicts *v = bpf_map_lookup_elem(&verdicts, &account);
+
+	asm volatile("" : "+r"(reason));
+	if (v && reason < RECORD_COUNTERS)
+		__sync_fetch_and_add((__u64 *)v + reason, 1);
+}
+
+/* May this account raise an event now? Racing processors may overspend it by a few. */
+static __always_inline bool record_budget(__u64 account, __u64 now)
+{
+	struct budget *b = bpf_map_lookup_elem(&budgets, &account);
+	__u64 second = now / 1000000000;
+
+	if (!b)
+		return false;
+	if (b->second != second) {
+		b->second = second;
+		b->used = 0;
+	}
+	return __sync_fetch_and_add(&b->used, 1) < CAPTURE_EVENTS_PER_SECOND;
+}
+
+/*
+ * Puts the refusal on record. The caller has filled in what was tried and what became of it; who,
+ * when and how often is filled in here. n is the event's size, that of *r and what follows it. Over
+ * its budget a sandbox only refreshes destinations that are remembered already: it can push the
+ * others' out of the LRU at no more than its share of events.
+ */
+static __always_inline void record_refusal(struct capture_refusal *r, __u64 n, __u64 account)
+{
+	struct capture_refusal_key key = {.netns = r->netns, .dport = r->dport, .proto = r->proto};
+	struct capture_refusal *known;
+
+	__builtin_memcpy(key.dst, r->dst, sizeof(key.dst));
+	known = bpf_map_lookup_elem(&refusals, &key);
+	r->ns = bpf_ktime_get_ns();
+	r->count = 1;
+	if (!record_budget(account, r->ns)) {
+		if (known)
+			__sync_fetch_and_add(&known->count, 1);
+		record_count(account, RECORD_SUPPRESSED);
+		return;
+	}
+	record_client(&r->client);
+	if (bpf_ringbuf_output(&events, r, n, 0))
+		record_count(account, RECORD_LOST);
+	if (known)
+		r->count += known->count;
+	bpf_map_update_elem(&refusals, &key, r, BPF_ANY);
+}
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * unix.bpf.c – which unix sockets a program in a sandbox may speak to: connect() and sendmsg() of
+ * AF_UNIX on the sandbox's cgroup.
+ *
+ * A socket in the file system belongs to whoever made it, in whatever namespace: docker.sock, an
+ * agent, a relay that passes descriptors. So a path must begin with a prefix of `unix_paths`, that
+ * of the sandbox or, where it has none and in namespaces that are not attached, the default of
+ * netns 0. Abstract and unnamed sockets are free: they end with the netns.
+ *
+ * Judged by its text: no prefix matches a path that is relative, and one with an empty, `.` or `..`
+ * part is refused whatever it begins with. The kernel ends the text at the first NUL, and so does a
+ * prefix that holds one (a path that is allowed alone).
+ *
+ * It does not close: a symbolic link or a bind mount made below an allowed prefix, a root changed
+ * by chroot(), a socket of the outside that lies below an allowed prefix, a descriptor that was
+ * handed in or inherited. The text does not show them. They are closed by a mount namespace that
+ * holds no socket of the outside, and by the capabilities that mounting and chroot() want.
+ *
+ * Needs Linux 6.7 (the hooks; 49 and 50 are their attach types, set by programs.c at load, as
+ * libbpf 1.1 has no name for them), bpf_cast_to_kern_ctx 6.2. Where these are missing the programs
+ * are left out and the helper says so.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/record.bpf.h"
+
+enum { UNIX_PATH_AT = 2 }; /* of sun_path in struct sockaddr_un */
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+extern void *bpf_cast_to_kern_ctx(void *ctx) __weak __ksym;
+
+/* Of older kernels it is another struct, without the length. */
+struct bpf_sock_addr_kern___6_7 {
+	void *uaddr;
+	__u32 uaddrlen;
+} __attribute__((preserve_access_index));
+
+/* One address, in the kernel's copy. */
+struct unix_name {
+	const char *path;
+	__u32 length; /* of the path, NULs and all */
+};
+
+static __always_inline struct unix_name unix_name_of(struct bpf_sock_addr *ctx)
+{
+	const struct bpf_sock_addr_kern___6_7 *kern = bpf_cast_to_kern_ctx(ctx);
+	__u32 length = BPF_CORE_READ(kern, uaddrlen);
+	struct unix_name name = {.path = (const char *)BPF_CORE_READ(kern, uaddr) + UNIX_PATH_AT};
+
+	if (length > UNIX_PATH_AT)
+		name.length = length - UNIX_PATH_AT;
+	if (name.length > CAPTURE_UNIX_PATH)
+		name.length = CAPTURE_UNIX_PATH;
+	return name;
+}
+
+/* Whether no part of a path is empty, `.` or `..`. The end counts as a slash. */
+static __always_inline bool unix_plain(const char path[CAPTURE_UNIX_PATH])
+{
+	__u32 seen = 0; /* the last four bytes */
+
+	for (__u32 i = 0; i <= CAPTURE_UNIX_PATH; i++) {
+		__u8 c = i < CAPTURE_UNIX_PATH ? path[i] : 0;
+
+		seen = seen << 8 | (c ? c : '/');
+		if ((seen & 0xffff) == 0x2f2f || (seen & 0xffffff) == 0x2f2e2f || /* // and /./ */
+			seen == 0x2f2e2e2f) /* and /../ */
+			return false;
+		if (!c)
+			break;
+	}
+	return true;
+}
+
+/* A function of its own: its key and the record of a refusal do not fit one stack. */
+static __noinline bool unix_allowed(const char *path, __u32 length, __u64 netns)
+{
+	struct capture_unix_key key = {.prefixlen = 64 + 8 * CAPTURE_UNIX_PATH};
+
+	__builtin_memcpy(key.netns, &netns, sizeof(netns));
+	if (length > CAPTURE_UNIX_PATH || bpf_probe_read_kernel(key.path, length, path))
+		return false;
+	return unix_plain(key.path) && bpf_map_lookup_elem(&unix_paths, &key);
+}
+
+static __noinline __u32 unix_length(const char path[CAPTURE_UNIX_PATH])
+{
+	__u32 n = 0;
+
+	while (n < CAPTURE_UNIX_PATH && path[n])
+		n++;
+	return n;
+}
+
+static __always_inline void unix_record(
+	const struct unix_name *name, __u64 netns, __u64 account, int error)
+{
+	struct capture_unix_refusal u = {
+		.refusal = {.netns = netns, .reason = CAPTURE_UNIX, .error = error}};
+	__u32 length = name->length, n, tail = sizeof(u.refusal.dst);
+
+	if (length > CAPTURE_UNIX_PATH || bpf_probe_read_kernel(u.path, length, name->path))
+		return;
+	n = unix_length(u.path);
+	if (n < tail)
+		tail = n;
+	(void)bpf_probe_read_kernel(u.refusal.dst, tail, name->path + (n - tail));
+	record_refusal(&u.refusal, sizeof(u), account);
+}
+
+static __always_inline int unix_decide(struct bpf_sock_addr *ctx)
+{
+	struct unix_name name = unix_name_of(ctx);
+	__u64 netns = bpf_get_netns_cookie(ctx), account;
+	const struct capture_sandbox *s;
+	char first = 0;
+
+	(void)bpf_probe_read_kernel(&first, sizeof(first), name.path);
+	if (name.length == 0 || first == 0)
+		return RECORD_PASS;
+	s = bpf_map_lookup_elem(&sandboxes, &netns);
+	if (unix_allowed(name.path, name.length, s && s->unix_paths ? netns : 0))
+		return RECORD_PASS;
+	account = s ? netns : 0;
+	record_count(account, CAPTURE_UNIX);
+	unix_record(&name, netns, account, EACCES);
+	bpf_set_retval(-EACCES);
+	return RECORD_REFUSE;
+}
+
+SEC("cgroup/connect4")
+int unix_connect(struct bpf_sock_addr *ctx)
+{
+	return unix_decide(ctx);
+}
+
+SEC("cgroup/connect4")
+int unix_sendmsg(struct bpf_sock_addr *ctx)
+{
+	return unix_decide(ctx);
+}
