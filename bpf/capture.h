@@ -23,7 +23,8 @@
  *
  *   links/ID/HOOK  the programs attached to a sandbox (bpftool link show pinned …)
  *
- * Not pinned: events, a ring buffer of struct capture_refusal.
+ * Not pinned: events, a ring buffer of struct capture_refusal; closed, struct capture_closed_key →
+ * struct capture_closed.
  *
  * Versions: a field or a reason that is appended where a reader of the old size still reads right
  * keeps CAPTURE_ABI; everything else raises it. Readers compare `about` first.
@@ -48,6 +49,7 @@ enum {
 	CAPTURE_DIGEST_TEXT = 72, /* SHA-256 as lower-case hex, NUL, padding */
 	CAPTURE_SANDBOXES = 1024, /* attached at once */
 	CAPTURE_FLOWS = 8192, /* live connections of one sandbox; the rest is unattributed */
+	CAPTURE_CLOSED = 2048, /* remembered ends of connections, all sandboxes */
 	CAPTURE_REFUSALS = 4096, /* remembered destinations, all sandboxes */
 	CAPTURE_EVENTS_BYTES = 262144, /* the ring buffer */
 	CAPTURE_EVENTS_PER_SECOND = 100, /* of one sandbox; the rest is counted as suppressed */
@@ -94,6 +96,22 @@ struct capture_client {
 	char comm[CAPTURE_COMM];
 };
 static_assert(sizeof(struct capture_client) == 56, "ABI");
+
+/*
+ * A connection whose client was gone before anything was said to it: whoever accepts it may still
+ * look for the flow. Removed when it is found, or when the same addresses and ports are used again.
+ */
+struct capture_closed_key {
+	__u64 netns;
+	struct capture_flow_key flow;
+};
+static_assert(sizeof(struct capture_closed_key) == 48, "ABI");
+
+struct capture_closed {
+	__u64 ns; /* when */
+	struct capture_client client;
+};
+static_assert(sizeof(struct capture_closed) == 64, "ABI");
 
 /*
  * What became of an attempt: enum name, field of struct capture_verdicts, errno that the caller

@@ -50,7 +50,8 @@ int notes_set(struct notes *n, const char *feature, const char *reason, const ch
 	struct note new = {.next = NULL}, *note;
 	int r;
 
-	(void)snprintf(new.feature, sizeof(new.feature), "%s", feature); /* these three cut to size */
+	(void)snprintf(
+		new.feature, sizeof(new.feature), "%s", feature); /* these three cut to size */
 	(void)snprintf(new.reason, sizeof(new.reason), "%s", reason);
 	(void)snprintf(new.remedy, sizeof(new.remedy), "%s", remedy);
 	note = notes_find(n, new.feature);

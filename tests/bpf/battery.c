@@ -289,8 +289,7 @@ static size_t flows(const struct battery *b)
 	struct capture_flow_key key, next;
 	size_t n = 0;
 
-	for (void *at = NULL; bpf_map_get_next_key(b->flows, at, &next) == 0;
-		at = &key, n++)
+	for (void *at = NULL; bpf_map_get_next_key(b->flows, at, &next) == 0; at = &key, n++)
 		key = next;
 	return n;
 }

@@ -15,9 +15,16 @@ struct loop;
 
 enum {
 	LINK_RETRY = 250, /* milliseconds between attempts to connect */
-	LINK_MAPS = 5,
+	LINK_MAPS = 6,
 };
-enum link_map { LINK_EVENTS, LINK_EXECUTABLES, LINK_CGROUPS, LINK_USES, LINK_VERDICTS };
+enum link_map {
+	LINK_EVENTS,
+	LINK_EXECUTABLES,
+	LINK_CGROUPS,
+	LINK_USES,
+	LINK_VERDICTS,
+	LINK_CLOSED
+};
 
 struct link_events {
 	/* The helper is there. With maps they change owner: in the order of proto.h; NULL = the helper has no BPF. */

@@ -41,8 +41,8 @@ static const int seccomp_common[] = {
 
 /* sockets that were accepted or dialled; the name server's answers */
 static const int seccomp_workers[] = {
-	SCMP_SYS(getpeername),
 	SCMP_SYS(getsockname),
+	SCMP_SYS(getsockopt),
 	SCMP_SYS(sendmsg),
 	SCMP_SYS(setsockopt),
 	SCMP_SYS(shutdown),
@@ -54,6 +54,7 @@ static const int seccomp_controls[] = {
 	SCMP_SYS(access),
 	SCMP_SYS(bind),
 	SCMP_SYS(connect),
+	SCMP_SYS(dup3),
 	SCMP_SYS(epoll_create1),
 	SCMP_SYS(epoll_ctl),
 	SCMP_SYS(epoll_wait),
@@ -129,6 +130,7 @@ int seccomp_worker(void)
 	r = seccomp_add(ctx, seccomp_common, ARRAY_SIZE(seccomp_common));
 	r = r ? r : seccomp_add(ctx, seccomp_workers, ARRAY_SIZE(seccomp_workers));
 	r = r ? r : seccomp_add_bpf(ctx, BPF_MAP_LOOKUP_ELEM);
+	r = r ? r : seccomp_add_bpf(ctx, BPF_MAP_LOOKUP_AND_DELETE_ELEM);
 	/* free() looks for /proc/sys/vm/overcommit_memory before it shrinks a heap, and does without */
 	r = r ? r : seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0);
 	/* only what dial.c makes */

@@ -9,8 +9,10 @@
  * them, as many as the ring has room for, and written without a sandbox when nobody comes.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "audit/audit.h"
 #include "audit/event.h"
@@ -24,6 +26,7 @@
 #include "proxy/kernel.h"
 #include "proxy/refusal.h"
 #include "proxy/sandbox.h"
+#include "proxy/shared.h"
 
 enum {
 	KERNEL_LOOK = 1000, /* milliseconds */
@@ -163,13 +166,18 @@ static void kernel_look(struct timer *t)
 
 /* ---- life */
 
-void kernel_init(
-	struct kernel *k, struct loop *loop, struct audit *audit, struct sandbox *const *sandboxes)
+int kernel_init(struct kernel *k, struct shared *shared, struct sandbox *const *sandboxes)
 {
-	*k = (struct kernel){.loop = loop, .audit = audit, .sandboxes = sandboxes};
+	*k = (struct kernel){.loop = shared->control,
+		.shared = shared,
+		.audit = shared->audit,
+		.sandboxes = sandboxes};
 	for (int i = 0; i < LINK_MAPS; i++)
 		k->maps[i] = -1;
 	k->look.fire = kernel_look;
+	/* what workers look at must be a number that stays; until there is a map, nothing is found */
+	shared->closed = eventfd(0, EFD_CLOEXEC);
+	return shared->closed < 0 ? -errno : 0;
 }
 
 void kernel_lost(struct kernel *k)
@@ -199,6 +207,8 @@ void kernel_hello(struct kernel *k, const int maps[LINK_MAPS])
 	if (!maps)
 		return;
 	memcpy(k->maps, maps, sizeof(k->maps));
+	if (dup3(k->maps[LINK_CLOSED], k->shared->closed, O_CLOEXEC) < 0)
+		(void)log_errno(-errno, "clients that end at once will be unattributed");
 	e = refusals_new(k->loop, TAKE_FD(k->maps[LINK_EVENTS]), kernel_refused, k, &k->refusals);
 	if (e < 0)
 		(void)log_errno(e,
@@ -208,8 +218,11 @@ void kernel_hello(struct kernel *k, const int maps[LINK_MAPS])
 
 void kernel_done(struct kernel *k)
 {
-	if (k->loop)
-		kernel_close(k);
+	if (!k->loop)
+		return;
+	kernel_close(k);
+	if (k->shared->closed >= 0)
+		(void)close(TAKE_FD(k->shared->closed));
 }
 
 /* ---- uses and paths */

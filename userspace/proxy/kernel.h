@@ -20,11 +20,13 @@ struct audit_event;
 struct audit_paths;
 struct refusals;
 struct sandbox;
+struct shared;
 
 struct kernel_early;
 
 struct kernel {
-	struct loop *loop; /* borrowed, as the next two */
+	struct loop *loop; /* borrowed, as the next three */
+	struct shared *shared; /* its `closed` is ours */
 	struct audit *audit;
 	struct sandbox *const *sandboxes; /* the registry's list */
 	int maps[LINK_MAPS]; /* owned; -1 = not there. Events are with `refusals`. */
@@ -37,8 +39,8 @@ struct kernel {
 	uint64_t uses_untold; /* uses that the full map has no room for */
 };
 
-void kernel_init(
-	struct kernel *k, struct loop *loop, struct audit *audit, struct sandbox *const *sandboxes);
+/* 0 or -errno. */
+int kernel_init(struct kernel *k, struct shared *shared, struct sandbox *const *sandboxes);
 /* A helper is there. The descriptors change owner; NULL: it has no BPF. Failures are logged, and shown by status. */
 void kernel_hello(struct kernel *k, const int maps[LINK_MAPS]);
 /* The helper is gone; the maps stay readable until the next one. */

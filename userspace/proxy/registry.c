@@ -325,7 +325,7 @@ static void registry_look(struct timer *t)
 int registry_new(const struct registry_setup *setup, struct registry **ret)
 {
 	struct registry *r = calloc(1, sizeof(*r));
-	int n;
+	int e, n;
 
 	if (!r)
 		return -ENOMEM;
@@ -334,13 +334,17 @@ int registry_new(const struct registry_setup *setup, struct registry **ret)
 	r->credentials = setup->credentials;
 	r->cgroup_root = setup->cgroup_root;
 	r->began = clock_monotonic_ms();
-	kernel_init(&r->kernel, setup->shared->control, setup->shared->audit, &r->first);
-	audit_paths_by(setup->shared->audit, kernel_paths, &r->kernel);
+	e = kernel_init(&r->kernel, r->shared, &r->first);
+	if (e < 0) {
+		free(r);
+		return e;
+	}
+	audit_paths_by(r->shared->audit, kernel_paths, &r->kernel);
 	r->look.fire = registry_look;
 	r->grace.fire = registry_grace;
 	n = snprintf(r->link_path, sizeof(r->link_path), "%s/link.sock", setup->conf->state);
 	if (n < 0 || (size_t)n >= sizeof(r->link_path)) {
-		free(r);
+		registry_free(r);
 		return -ENAMETOOLONG;
 	}
 	*ret = r;

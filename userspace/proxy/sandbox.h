@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/slice.h"
+#include "capture/flows.h"
 #include "capture/losses.h"
 #include "proxy/notes.h"
 #include "ring/loop.h"
@@ -110,6 +111,9 @@ void sandbox_seat(struct sandbox *s);
 void sandbox_unseat(struct sandbox *s);
 /* A new snapshot of its credentials for every worker. Takes the reference. */
 void sandbox_refresh(struct sandbox *s, struct credset *set);
+
+/* Where the records of its connections are. */
+struct flows sandbox_flows(const struct sandbox *s);
 
 /* The trust for that CA file, the default roots for NULL. Borrowed. */
 struct tls_trust *sandbox_trust(const struct sandbox *s, const char *file);
