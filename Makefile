@@ -197,9 +197,11 @@ endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
-$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,tests/bpf/battery tests/bpf/inspect tests/bpf/world $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)) $(B)/model.a $(B)/base.a
+BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
+           $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)
+$(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -luring -lpthread
 
 unit: $(UNITS) $(B)/tests/bpf/battery
 

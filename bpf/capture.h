@@ -203,8 +203,7 @@ static_assert(sizeof(struct capture_refusal) == 104, "ABI");
 /* The event of a refused unix socket: readers of the shorter struct read it right. */
 struct capture_unix_refusal {
 	struct capture_refusal refusal;
-	char path[CAPTURE_UNIX_PATH]; /* sun_path; ends in NUL unless it is as long as this */
-	__u32 pad; /* 0 */
+	char path[CAPTURE_UNIX_PATH + 4]; /* ends in NUL */
 };
 static_assert(sizeof(struct capture_unix_refusal) == 104 + 112, "ABI");
 

@@ -53,7 +53,7 @@ int create_socket(struct bpf_sock *ctx)
 	r.netns = bpf_get_netns_cookie(ctx);
 	account = record_account(r.netns);
 	record_count(account, reason);
-	record_refusal(&r, sizeof(r), account);
+	record_refusal(&r, account, 0, 0);
 	bpf_set_retval(-r.error);
 	return RECORD_REFUSE;
 }

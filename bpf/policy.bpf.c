@@ -109,7 +109,7 @@ static __always_inline unsigned policy_decide(
 	if (a->proto == IPPROTO_UDP && s)
 		r.error = ECONNREFUSED;
 	__builtin_memcpy(r.dst, a->dst, sizeof(r.dst));
-	record_refusal(&r, sizeof(r), account);
+	record_refusal(&r, account, 0, 0);
 	bpf_set_retval(-r.error);
 	return reason;
 }

@@ -135,15 +135,36 @@ static __always_inline bool record_budget(__u64 account, __u64 now)
 	return __sync_fetch_and_add(&b->used, 1) < CAPTURE_EVENTS_PER_SECOND;
 }
 
+/* Raises the event; with a path, which is in the kernel's memory, as a struct capture_unix_refusal. */
+static __always_inline bool record_event(
+	const struct capture_refusal *r, const char *path, __u32 length)
+{
+	struct capture_unix_refusal *u;
+
+	if (!path)
+		return bpf_ringbuf_output(&events, (void *)r, sizeof(*r), 0) == 0;
+	u = bpf_ringbuf_reserve(&events, sizeof(*u), 0);
+	if (!u)
+		return false;
+	__builtin_memset(u->path, 0, sizeof(u->path));
+	if (length < sizeof(u->path))
+		(void)bpf_probe_read_kernel_str(u->path, length + 1, path); /* stays empty */
+	u->refusal = *r;
+	bpf_ringbuf_submit(u, 0);
+	return true;
+}
+
 /*
  * Puts the refusal on record. The caller has filled in what was tried and what became of it; who,
- * when and how often is filled in here. n is the event's size, that of *r and what follows it. Over
- * its budget a sandbox only refreshes destinations that are remembered already: it can push the
- * others' out of the LRU at no more than its share of events.
+ * when and how often is filled in here. Over its budget a sandbox only refreshes destinations that
+ * are remembered already: it can push the others' out of the LRU at no more than its share of
+ * events.
  */
-static __always_inline void record_refusal(struct capture_refusal *r, __u64 n, __u64 account)
+static __always_inline void record_refusal(
+	struct capture_refusal *r, __u64 account, const char *path, __u32 length)
 {
-	struct capture_refusal_key key = {.netns = r->netns, .dport = r->dport, .proto = r->proto};
+	struct capture_refusal_key key = {
+		.netns = r->netns, .dport = r->dport, .proto = r->proto};
 	struct capture_refusal *known;
 
 	__builtin_memcpy(key.dst, r->dst, sizeof(key.dst));
@@ -157,7 +178,7 @@ static __always_inline void record_refusal(struct capture_refusal *r, __u64 n, _
 		return;
 	}
 	record_client(&r->client);
-	if (bpf_ringbuf_output(&events, r, n, 0))
+	if (!record_event(r, path, length))
 		record_count(account, RECORD_LOST);
 	if (known)
 		r->count += known->count;

@@ -76,45 +76,41 @@ static __always_inline bool unix_plain(const char path[CAPTURE_UNIX_PATH])
 	return true;
 }
 
-/* A function of its own: its key and the record of a refusal do not fit one stack. */
-static __noinline bool unix_allowed(const char *path, __u32 length, __u64 netns)
+/*
+ * Whether the path, at that address in the kernel, is under a prefix of that netns. A global
+ * function: the verifier looks at its loop once, and its key is not on the stack when a refusal is
+ * recorded.
+ */
+__weak __noinline int unix_allowed(__u64 path, __u64 length, __u64 netns)
 {
 	struct capture_unix_key key = {.prefixlen = 64 + 8 * CAPTURE_UNIX_PATH};
 
 	__builtin_memcpy(key.netns, &netns, sizeof(netns));
-	if (length > CAPTURE_UNIX_PATH || bpf_probe_read_kernel(key.path, length, path))
-		return false;
+	if (length > CAPTURE_UNIX_PATH ||
+		bpf_probe_read_kernel(key.path, length, (const void *)path))
+		return 0;
 	return unix_plain(key.path) && bpf_map_lookup_elem(&unix_paths, &key);
 }
 
-static __noinline __u32 unix_length(const char path[CAPTURE_UNIX_PATH])
+/* The end of the path: what tells the most of it. */
+static __always_inline void unix_tail(const struct unix_name *name, __u8 ret[16])
 {
-	__u32 n = 0;
+	char text[CAPTURE_UNIX_PATH + 1];
+	long n;
 
-	while (n < CAPTURE_UNIX_PATH && path[n])
-		n++;
-	return n;
-}
-
-static __always_inline void unix_record(
-	const struct unix_name *name, __u64 netns, __u64 account, int error)
-{
-	struct capture_unix_refusal u = {
-		.refusal = {.netns = netns, .reason = CAPTURE_UNIX, .error = error}};
-	__u32 length = name->length, n, tail = sizeof(u.refusal.dst);
-
-	if (length > CAPTURE_UNIX_PATH || bpf_probe_read_kernel(u.path, length, name->path))
+	if (name->length >= sizeof(text))
 		return;
-	n = unix_length(u.path);
-	if (n < tail)
-		tail = n;
-	(void)bpf_probe_read_kernel(u.refusal.dst, tail, name->path + (n - tail));
-	record_refusal(&u.refusal, sizeof(u), account);
+	n = bpf_probe_read_kernel_str(text, name->length + 1, name->path) - 1;
+	if (n >= 16)
+		(void)bpf_probe_read_kernel(ret, 16, name->path + (n - 16));
+	else if (n > 0)
+		(void)bpf_probe_read_kernel(ret, n, name->path);
 }
 
 static __always_inline int unix_decide(struct bpf_sock_addr *ctx)
 {
 	struct unix_name name = unix_name_of(ctx);
+	struct capture_refusal r = {.reason = CAPTURE_UNIX, .error = EACCES};
 	__u64 netns = bpf_get_netns_cookie(ctx), account;
 	const struct capture_sandbox *s;
 	char first = 0;
@@ -123,11 +119,13 @@ static __always_inline int unix_decide(struct bpf_sock_addr *ctx)
 	if (name.length == 0 || first == 0)
 		return RECORD_PASS;
 	s = bpf_map_lookup_elem(&sandboxes, &netns);
-	if (unix_allowed(name.path, name.length, s && s->unix_paths ? netns : 0))
+	if (unix_allowed((__u64)name.path, name.length, s && s->unix_paths ? netns : 0))
 		return RECORD_PASS;
 	account = s ? netns : 0;
 	record_count(account, CAPTURE_UNIX);
-	unix_record(&name, netns, account, EACCES);
+	r.netns = netns;
+	unix_tail(&name, r.dst);
+	record_refusal(&r, account, name.path, name.length);
 	bpf_set_retval(-EACCES);
 	return RECORD_REFUSE;
 }

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -45,7 +44,7 @@ void battery_report(struct battery *b, bool ok, const char *format, ...)
 	ok ? b->passed++ : b->failed++;
 }
 
-static void need(struct fault *f, int r, const char *what)
+void battery_need(struct fault *f, int r, const char *what)
 {
 	if (r < 0) {
 		printf("not ok %s: %s\n", what, f->text);
@@ -211,7 +210,7 @@ static void run_rows(struct battery *b, const char *table, const struct row *row
 /* ---- what is not a row
  * -------------------------------------------------------------------------------------------- */
 
-static struct attempt to(enum client_op op, const char *text, uint16_t port)
+struct attempt battery_to(enum client_op op, const char *text, uint16_t port)
 {
 	struct attempt a = {.op = op};
 
@@ -228,7 +227,7 @@ static void check_outsider(struct battery *b, bool active)
 	static const char *const where[] = {"203.0.113.9", "2001:db8:1::9"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(where); i++) {
-		struct attempt a = to(CLIENT_CONNECT, where[i], 443);
+		struct attempt a = battery_to(CLIENT_CONNECT, where[i], 443);
 		struct outcome o = client_try(&b->outside, &a);
 		const char *why = NULL;
 
@@ -257,7 +256,7 @@ static void check_foreign(struct battery *b)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
-		struct attempt a = to(tries[i].op, tries[i].to, 443);
+		struct attempt a = battery_to(tries[i].op, tries[i].to, 443);
 		struct capture_verdicts before = battery_counters(b, 0), after;
 		struct outcome o = client_try(&b->foreign, &a);
 		bool refused = tries[i].error == ENETUNREACH;
@@ -274,7 +273,8 @@ static void check_foreign(struct battery *b)
 /* A connected datagram socket meets no hook; sk_lookup drops, and the second send knows. */
 static void check_connected_udp(struct battery *b)
 {
-	struct attempt a = to(CLIENT_CONNECT_UDP, "203.0.113.7", 443), more = {.op = CLIENT_SEND};
+	struct attempt a = battery_to(CLIENT_CONNECT_UDP, "203.0.113.7", 443),
+		       more = {.op = CLIENT_SEND};
 	int first, second;
 
 	(void)client_try(&b->inside, &a);
@@ -297,7 +297,7 @@ static size_t flows(const struct battery *b)
 /* Leaves the client with a connection, for who looks at the flow map next. */
 static void leave_connection(struct battery *b)
 {
-	struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443);
+	struct attempt a = battery_to(CLIENT_CONNECT, "203.0.113.7", 443);
 	struct outcome o = client_try(&b->inside, &a);
 
 	(void)check_arrival(b, &a, &o, true, true); /* a row has checked the same */
@@ -305,7 +305,8 @@ static void leave_connection(struct battery *b)
 
 static void check_flow_removed(struct battery *b)
 {
-	struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443), bye = {.op = CLIENT_CLOSE};
+	struct attempt a = battery_to(CLIENT_CONNECT, "203.0.113.7", 443),
+		       bye = {.op = CLIENT_CLOSE};
 	struct outcome o = client_try(&b->inside, &a);
 	const char *why = check_arrival(b, &a, &o, true, true); /* accepted and closed */
 
@@ -322,7 +323,7 @@ static void check_spread(struct battery *b)
 	unsigned hits[WORLD_SLOTS] = {0};
 
 	for (int i = 0; i < 64; i++) {
-		struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443);
+		struct attempt a = battery_to(CLIENT_CONNECT, "203.0.113.7", 443);
 		int from, fd;
 
 		(void)client_try(&b->inside, &a);
@@ -337,158 +338,76 @@ static void check_spread(struct battery *b)
 		"64 connections over two listeners: %u %u", hits[0], hits[1]);
 }
 
-static struct programs_spec spec_of(const struct world *w)
+bool battery_arrival(struct battery *b, struct capture_client *ret)
 {
-	struct programs_spec spec = {
-		.id = w->name, .netns_cookie = w->cookie, .cgroup_fd = w->cgroup};
+	int from = wait_readable(b->w.listeners[0], WORLD_SLOTS);
+	struct sockaddr_storage sa;
+	struct addr asked, peer;
+	socklen_t n = sizeof(sa);
+	_cleanup_close_ int fd = from < 0 ? -1 : accept(from, (struct sockaddr *)&sa, &n);
 
-	memcpy(spec.own4, w->own4.ip, 16);
-	memcpy(spec.own6, w->own6.ip, 16);
-	return spec;
+	if (fd < 0)
+		return false;
+	(void)addr_from_sockaddr((struct sockaddr *)&sa, n, &peer);
+	n = sizeof(sa);
+	(void)getsockname(fd, (struct sockaddr *)&sa, &n);
+	(void)addr_from_sockaddr((struct sockaddr *)&sa, n, &asked);
+	return flow_of(b, &peer, &asked, ret);
 }
 
-/* A failed attach leaves nothing: the same sandbox attaches right after; a second one of the same
- * name does not. */
-static void check_undo(struct battery *b)
+/* A connection within the sandbox is nobody's flow: the daemon never sees it. */
+static void check_no_local_flow(struct battery *b)
 {
-	struct programs_spec spec = spec_of(&b->w), wrong = spec, dotted = spec;
-	struct programs_sandbox *twin = NULL;
-	struct fault f = {""};
+	struct attempt a = battery_to(CLIENT_CONNECT, "127.0.0.1", WORLD_SERVER_PORT);
+	struct outcome o = client_try(&b->inside, &a);
+	int fd = o.error == 0 ? accept(b->w.server, NULL, NULL) : -1;
 
-	wrong.cgroup_fd = b->w.netns;
-	battery_report(b, programs_attach(b->programs, &wrong, &f, &twin) < 0 && !twin,
-		"attach to what is no cgroup: %s", f.text);
-	f.text[0] = '\0';
-	dotted.id = "../../x";
-	battery_report(b, programs_attach(b->programs, &dotted, &f, &twin) == -EINVAL && !twin,
-		"an id with slashes: %s", f.text);
-	f.text[0] = '\0';
-	need(&f, programs_attach(b->programs, &spec, &f, &b->sandbox), "attach");
-	b->flows = programs_open_flows(b->sandbox);
-	battery_report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin,
-		"a twin: %s", f.text);
-	f.text[0] = '\0';
-	spec.id = "other";
-	battery_report(b, programs_attach(b->programs, &spec, &f, &twin) == -EEXIST && !twin,
-		"the same netns: %s", f.text);
+	battery_report(b, fd >= 0 && flows(b) == 0, "a connection to loopback leaves no flow: %zu",
+		flows(b));
+	cleanup_close(&fd);
 }
 
-static void check_bad_openings(struct battery *b)
-{
-	static const struct capture_opening bad[] = {
-		{{0}, 129, 0, 1, 1},
-		{{0}, 128, 0, 2, 1},
-		{{0}, 128, 0, 0, 1},
-		{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 169, 254, 0, 0}, 112, 1, 80, 80},
-	};
-	static const uint8_t digest[32];
-
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct fault f = {""};
-
-		battery_report(b,
-			programs_set_policy(b->sandbox, digest, &bad[i], 1, &f) == -EINVAL,
-			"bad opening %zu: %s", i, f.text);
-	}
-}
-
-/* What a helper that was killed leaves. */
-static void leave_stale_pins(void)
-{
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stale", 4, 4, 1, NULL);
-
-	if (fd < 0 || mkdir(WORLD_PINS "/flows", 0700) < 0 ||
-		bpf_obj_pin(fd, WORLD_PINS "/flows/stale") < 0 ||
-		bpf_obj_pin(fd, WORLD_PINS "/verdicts") < 0)
-		world_die("stale pins");
-	(void)close(fd);
-}
-
-static void attach(struct battery *b)
-{
-	struct steer_spec steer = {.id = b->w.name,
-		.netns_fd = b->w.netns,
-		.nslots = WORLD_SLOTS,
-		.listeners4 = b->w.listeners[0],
-		.listeners6 = b->w.listeners[1],
-		.udp4 = b->w.dns[0],
-		.udp6 = b->w.dns[1]};
-	struct fault f = {""};
-
-	memcpy(steer.own4, b->w.own4.ip, 16);
-	memcpy(steer.own6, b->w.own6.ip, 16);
-	battery_report(b, programs_open("/", &f, &b->programs) == -EINVAL && !b->programs,
-		"no bpffs: %s", f.text);
-	f.text[0] = '\0';
-	leave_stale_pins();
-	need(&f, programs_open(WORLD_PINS, &f, &b->programs), "programs_open");
-	battery_report(b, access(WORLD_PINS "/flows/stale", F_OK) < 0, "stale pins are gone");
-	steer.pins = programs_pins(b->programs);
-	need(&f, steer_program_open(&f, &b->steer), "steer_program_open");
-	need(&f, steer_program_attach(b->steer, &steer, &f, &b->steered), "steer_program_attach");
-	check_undo(b);
-	b->verdicts = bpf_obj_get(WORLD_PINS "/verdicts");
-	b->refusals = bpf_obj_get(WORLD_PINS "/refusals");
-}
-
-static void check_detached(struct battery *b)
-{
-	struct attempt a = to(CLIENT_CONNECT, "203.0.113.7", 443),
-		       metadata = to(CLIENT_CONNECT, "169.254.169.254", 80);
-	struct capture_verdicts v = {.passed = 0};
-	uint32_t n = 1, id = 0;
-
-	programs_detach(b->sandbox);
-	b->sandbox = NULL;
-	battery_report(b, bpf_map_lookup_elem(b->verdicts, &b->w.cookie, &v) == -ENOENT,
-		"after the detach no counters");
-	battery_report(b,
-		bpf_prog_query(b->w.cgroup, BPF_CGROUP_INET4_CONNECT, 0, NULL, &id, &n) == 0 &&
-			n == 0,
-		"after the detach no program on the cgroup");
-	battery_report(b, client_try(&b->inside, &metadata).error == 0,
-		"control: without the programs the same connect passes");
-	steer_program_detach(b->steered);
-	battery_report(b, client_try(&b->inside, &a).error == ECONNREFUSED,
-		"without sk_lookup a sealed netns refuses");
-	programs_close(b->programs);
-	steer_program_close(b->steer);
-	battery_report(b,
-		access(WORLD_PINS "/sandboxes", F_OK) < 0 && access(WORLD_PINS "/flows", F_OK) < 0,
-		"after the close no pins");
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
 	static const uint8_t digest[32] = {0xab, 0xab, 0xab, 0xab, 0xab};
 	struct battery b = {.passed = 0};
 	struct fault f = {""};
 
+	if (argc > 2)
+		return battery_probe(argv);
 	world_enter(&b.w);
 	b.inside = client_start(&b.w, true, false);
 	b.outside = client_start(&b.w, false, false);
 	b.foreign = client_start(&b.w, true, true);
-	attach(&b);
+	battery_attach(&b);
 	RUN_ROWS(&b, inactive_rows);
 	check_outsider(&b, false);
-	need(&f, programs_set_policy(b.sandbox, digest, NULL, 0, &f), "programs_set_policy");
-	need(&f, programs_activate(b.sandbox, &f), "programs_activate");
-	need(&f, steer_program_activate(b.steered, &f), "steer_program_activate");
+	battery_need(
+		&f, programs_set_policy(b.sandbox, digest, NULL, 0, &f), "programs_set_policy");
+	battery_activate(&b);
 	RUN_ROWS(&b, active_rows);
 	check_outsider(&b, true);
 	check_foreign(&b);
 	check_connected_udp(&b);
 	check_flow_removed(&b);
+	check_no_local_flow(&b);
 	check_spread(&b);
-	need(&f, programs_set_policy(b.sandbox, digest, openings, ARRAY_SIZE(openings), &f),
+	battery_check_hosts(&b);
+	RUN_ROWS(&b, host_rows);
+	battery_check_kinds(&b);
+	battery_check_unix(&b);
+	battery_check_egress(&b, true);
+	battery_check_names(&b);
+	battery_check_switch(&b);
+	battery_need(&f, programs_set_policy(b.sandbox, digest, openings, ARRAY_SIZE(openings), &f),
 		"openings");
 	RUN_ROWS(&b, opened_rows);
-	check_bad_openings(&b);
+	battery_check_openings(&b);
 	battery_check_budget(&b);
 	leave_connection(&b);
 	battery_check_readable(&b);
 	battery_check_sizes(&b);
-	check_detached(&b);
+	battery_check_detached(&b);
 	client_stop(&b.inside);
 	client_stop(&b.outside);
 	client_stop(&b.foreign);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/fault.h"
 #include "bpf/capture.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/steer_program.h"
@@ -39,5 +40,38 @@ void battery_check_budget(struct battery *b);
 void battery_check_readable(struct battery *b);
 /* The programs' instruction counts, recorded and bounded. */
 void battery_check_sizes(struct battery *b);
+
+/* One connection of the client's that was accepted, as the flow map has it; false: there is none. */
+bool battery_arrival(struct battery *b, struct capture_client *ret);
+/* The specification of the battery's own sandbox. */
+struct programs_spec battery_spec(const struct world *w);
+struct attempt battery_to(enum client_op op, const char *address, uint16_t port);
+/* Ends the battery if r is a failure. */
+void battery_need(struct fault *f, int r, const char *what);
+
+/* life.c: the stages of a sandbox, and what each leaves. */
+void battery_attach(struct battery *b);
+void battery_activate(struct battery *b);
+void battery_check_openings(struct battery *b);
+/* Enters the host's addresses that host_rows names; they stay until the sandbox goes. */
+void battery_check_hosts(struct battery *b);
+/* Inactive and active again: the drops, the counters. */
+void battery_check_switch(struct battery *b);
+/* Detaches; attaches as an uplink with other lists; detaches and closes. */
+void battery_check_detached(struct battery *b);
+
+/* kinds.c: sockets of other kinds, unix sockets, what leaves by a device. */
+void battery_check_kinds(struct battery *b);
+void battery_check_unix(struct battery *b);
+/* … and with a list of the sandbox's own, which is what it was attached with. */
+void battery_check_own_unix(struct battery *b);
+#define BATTERY_CANARY WORLD_FILES "/canary.sock"
+/* sealed: nothing leaves; otherwise the same packet does, which is the control. */
+void battery_check_egress(struct battery *b, bool sealed);
+
+/* names.c: who it was, by thread, fork and ring; the paths of executables and of the cgroup. */
+void battery_check_names(struct battery *b);
+/* The same program, run again to connect as told; returns its exit status. */
+int battery_probe(char **argv);
 
 #endif

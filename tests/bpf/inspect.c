@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "tests/bpf/battery.h"
 
+enum { INSPECT_UNIX_CONNECT = 49, INSPECT_UNIX_SENDMSG = 50 }; /* Linux 6.7 */
+
 struct capture_verdicts battery_counters(const struct battery *b, uint64_t account)
 {
 	struct capture_verdicts v = {.passed = 0};
@@ -91,6 +93,9 @@ void battery_check_readable(struct battery *b)
 		{"verdicts", {"\"metadata\":", "\"suppressed\":", "\"lost\":"}},
 		{"refusals", {"\"comm\": \"bpf-client\"", "\"tgid\":", "\"dport\": 443",
 				     "\"error\": 13"}},
+		{"hosts", {"\"value\": 1"}},
+		{"executables", {"/tests/bpf/battery"}},
+		{"cgroups", {"sallyport-bpf."}},
 		{"flows/sallyport-bpf:", {"\"comm\": \"bpf-client\"", "\"dport\": 443"}},
 	};
 	static char text[1 << 20];
@@ -119,15 +124,19 @@ void battery_check_readable(struct battery *b)
 void battery_check_sizes(struct battery *b)
 {
 	static const struct {
-		enum bpf_attach_type type;
+		int type; /* enum bpf_attach_type */
 		const char *name;
 		unsigned most; /* instructions after the verifier's rewriting */
 	} programs[] = {
-		{BPF_CGROUP_INET4_CONNECT, "policy_connect4", 900},
-		{BPF_CGROUP_INET6_CONNECT, "policy_connect6", 1000},
-		{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", 800},
-		{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", 900},
+		{BPF_CGROUP_INET4_CONNECT, "policy_connect4", 1500},
+		{BPF_CGROUP_INET6_CONNECT, "policy_connect6", 1650},
+		{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", 1450},
+		{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", 1600},
+		{BPF_CGROUP_INET_SOCK_CREATE, "create_socket", 1200},
 		{BPF_CGROUP_SOCK_OPS, "flows_sockops", 250},
+		{BPF_CGROUP_INET_EGRESS, "egress_packet", 150},
+		{INSPECT_UNIX_CONNECT, "unix_connect", 1500},
+		{INSPECT_UNIX_SENDMSG, "unix_sendmsg", 1500},
 		{BPF_SK_LOOKUP, "steer_lookup", 400},
 	};
 
@@ -137,8 +146,10 @@ void battery_check_sizes(struct battery *b)
 		uint32_t id = 0, n = 1, len = sizeof(info);
 		int fd;
 
-		(void)bpf_prog_query(
-			netns ? b->w.netns : b->w.cgroup, programs[i].type, 0, NULL, &id, &n);
+		if (programs[i].type >= INSPECT_UNIX_CONNECT && programs_missing(b->programs, 0))
+			continue;
+		(void)bpf_prog_query(netns ? b->w.netns : b->w.cgroup,
+			(enum bpf_attach_type)programs[i].type, 0, NULL, &id, &n);
 		fd = bpf_prog_get_fd_by_id(id);
 		(void)bpf_obj_get_info_by_fd(fd, &info, &len);
 		(void)close(fd);

@@ -44,7 +44,7 @@ def finish(battery):
 def check(output, status):
     wrong = [line for line in output.splitlines() if not line.startswith(("ok ", "# "))]
     assert not wrong and status == 0, "\n".join(wrong)
-    assert output.count("\nok ") > 150, output
+    assert output.count("\nok ") > 350, output
 
 
 def test_every_attempt_meets_what_the_tables_say():

@@ -5,6 +5,7 @@
 #include <linux/if.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <stddef.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,8 @@
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
 #endif
+
+#define WORLD_ALLOW_PING "sysctl -qw net.ipv4.ping_group_range='0 2147483647'"
 
 void world_die(const char *what)
 {
@@ -79,9 +83,25 @@ static void world_raise_lo(void)
 	(void)close(fd);
 }
 
+void world_run(const char *command)
+{
+	if (system(command) != 0)
+		world_die(command);
+}
+
+void world_join(const struct world *w)
+{
+	world_write(w->cgroup, "cgroup.procs", "0");
+}
+
 static void world_route(void)
 {
 	static const char *const commands[] = {
+		"ip link add v0 type veth peer name v1",
+		"ip link set v0 up && ip link set v1 up",
+		"ip addr add 198.51.100.1/24 dev v0",
+		"ip neigh add 198.51.100.2 lladdr 02:00:00:00:00:02 dev v0",
+		WORLD_ALLOW_PING,
 		"ip addr add 192.0.2.1/32 dev lo",
 		"ip -6 addr add 2001:db8:53::1/128 dev lo nodad",
 		"ip route add local default dev lo src 192.0.2.1 table local",
@@ -90,8 +110,7 @@ static void world_route(void)
 
 	world_raise_lo();
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (system(commands[i]) != 0)
-			world_die(commands[i]);
+		world_run(commands[i]);
 }
 
 static int world_socket(int type, const char *text, uint16_t port, bool both)
@@ -159,8 +178,9 @@ void world_enter(struct world *ret)
 		world_die("unshare");
 	/* not "/", which in a chroot is no mount point: nothing is mounted but below this */
 	if (mount(NULL, "/sys", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-		mount("bpf", WORLD_PINS, "bpf", 0, "mode=700") < 0)
-		world_die("mounting a bpffs");
+		mount("bpf", WORLD_PINS, "bpf", 0, "mode=700") < 0 ||
+		mount("files", WORLD_FILES, "tmpfs", 0, "mode=755") < 0)
+		world_die("mounting a bpffs and a tmpfs");
 	w.netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	world_route();
 	world_listen(&w);
@@ -200,6 +220,27 @@ static void client_names(int fd, struct outcome *o)
 		(void)addr_from_sockaddr((struct sockaddr *)&sa, n, &o->peer);
 }
 
+static long client_unix(int *fd, const struct attempt *a)
+{
+	bool connecting = a->op == CLIENT_UNIX_CONNECT;
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	size_t n = a->length ? a->length : strlen(a->text) + 1;
+	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+
+	memcpy(sa.sun_path, a->text, n < sizeof(sa.sun_path) ? n : sizeof(sa.sun_path));
+	*fd = socket(AF_UNIX, (connecting ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0);
+	return connecting ? connect(*fd, (struct sockaddr *)&sa, length)
+			  : sendto(*fd, "hello", 5, 0, (struct sockaddr *)&sa, length);
+}
+
+static long client_sendto_by(
+	int fd, const struct attempt *a, const struct sockaddr_storage *sa, socklen_t n)
+{
+	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, a->text, (socklen_t)strlen(a->text)) < 0)
+		return -1;
+	return sendto(fd, "question", 8, 0, (const struct sockaddr *)sa, n);
+}
+
 static struct outcome client_perform(int *fd, const struct attempt *a)
 {
 	struct outcome o = {.error = 0};
@@ -213,7 +254,7 @@ static struct outcome client_perform(int *fd, const struct attempt *a)
 	}
 	if (a->op == CLIENT_CLOSE)
 		return o;
-	if (a->op != CLIENT_SEND)
+	if (a->op != CLIENT_SEND && a->op < CLIENT_SOCKET)
 		*fd = client_socket(a, a->op == CLIENT_CONNECT ? SOCK_STREAM : SOCK_DGRAM, &sa, &n);
 	switch (a->op) {
 	case CLIENT_CONNECT:
@@ -232,6 +273,17 @@ static struct outcome client_perform(int *fd, const struct attempt *a)
 		break;
 	case CLIENT_CLOSE:
 		break;
+	case CLIENT_SOCKET:
+		r = *fd = socket(a->family, a->type | SOCK_CLOEXEC, a->protocol);
+		break;
+	case CLIENT_SENDTO_BY:
+		*fd = client_socket(a, SOCK_DGRAM, &sa, &n);
+		r = client_sendto_by(*fd, a, &sa, n);
+		break;
+	case CLIENT_UNIX_CONNECT:
+	case CLIENT_UNIX_SENDTO:
+		r = client_unix(fd, a);
+		break;
 	}
 	o.error = r < 0 ? errno : 0;
 	if (r >= 0)
@@ -247,11 +299,12 @@ static void client_main(const struct world *w, int fd, bool in_cgroup, bool fore
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)prctl(PR_SET_NAME, "bpf-client");
 	if (in_cgroup)
-		world_write(w->cgroup, "cgroup.procs", "0");
+		world_join(w);
 	if (foreign) {
 		if (unshare(CLONE_NEWNET) < 0)
 			world_die("unshare");
 		world_raise_lo();
+		world_run(WORLD_ALLOW_PING);
 	}
 	while (read(fd, &a, sizeof(a)) == sizeof(a)) {
 		struct outcome o = client_perform(&tried, &a);

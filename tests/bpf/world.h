@@ -8,6 +8,8 @@
  *            │ connect(), sendto()                        listeners[family][slot], dns[family]
  *            └────────────── lo of the scratch netns ─────┘ AnyIP: every address is local
  *
+ *      v0 ───────────────────────────── v1               a wire that leads nowhere, to see what leaves
+ *
  * A keeper process removes the cgroup however the battery ends; netns and bpffs vanish with the
  * last process.
  */
@@ -20,8 +22,9 @@
 
 #include "model/addr.h"
 
-#define WORLD_PINS "/sys/fs/bpf"
-enum { WORLD_SLOTS = 2, WORLD_SERVER_PORT = 8080 };
+#define WORLD_PINS  "/sys/fs/bpf"
+#define WORLD_FILES "/sys/dev" /* a tmpfs that nobody else sees */
+enum { WORLD_SLOTS = 2, WORLD_SERVER_PORT = 8080, WORLD_TEXT = 108 };
 
 struct world {
 	char name[64]; /* of the cgroup directory, also the sandbox's id; has a dot on purpose */
@@ -48,7 +51,11 @@ enum client_op {
 	CLIENT_SENDTO,
 	CLIENT_SEND,
 	CLIENT_CLOSE,
-	CLIENT_FLOOD
+	CLIENT_FLOOD,
+	CLIENT_SOCKET, /* only makes one */
+	CLIENT_SENDTO_BY, /* sendto() of a socket bound to a device */
+	CLIENT_UNIX_CONNECT,
+	CLIENT_UNIX_SENDTO
 };
 
 struct attempt {
@@ -56,6 +63,9 @@ struct attempt {
 	bool v6_socket; /* an AF_INET6 socket, also for an IPv4 address: v4-mapped */
 	unsigned repeat; /* CLIENT_FLOOD: unconnected sends */
 	struct addr to;
+	int family, type, protocol; /* CLIENT_SOCKET */
+	char text[WORLD_TEXT]; /* CLIENT_SENDTO_BY: the device; CLIENT_UNIX_…: sun_path */
+	unsigned length; /* of sun_path; 0: up to its NUL */
 };
 
 struct outcome {
@@ -69,6 +79,11 @@ struct client client_start(const struct world *w, bool in_cgroup, bool foreign);
 /* One attempt. The socket stays open until the next one. */
 struct outcome client_try(const struct client *c, const struct attempt *a);
 void client_stop(struct client *c);
+
+/* Runs a command of the world's own setting up. */
+void world_run(const char *command);
+/* In a process of one's own: joins the cgroup. */
+void world_join(const struct world *w);
 
 /* Prints why and ends the battery. */
 void world_die(const char *what) __attribute__((noreturn));
