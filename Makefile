@@ -38,10 +38,10 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal kernel leg lookup names notes origin record refusal refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link document enter handout intervals jail listeners loop main \
+HELPER   := arguments attach cgroup client daemon_link dial_openings dialler document enter handout intervals jail listeners loop main \
             netns nft nft_batch nft_input nft_rule nft_sets notes openings pins privileges programs \
             programs_sandbox routes sandboxes serve state steer_program unix_paths view
-BPF      := policy create egress unix flows # linked into one object, capture; steer is another
+BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := check client show
 PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
             unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
@@ -172,7 +172,7 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)bpftool gen skeleton $< name $*_bpf > $@
 
-$(B)/netns-helper/programs.o $(B)/netns-helper/programs_sandbox.o: $(B)/bpf/capture.skel.h
+$(B)/netns-helper/programs.o $(B)/netns-helper/programs_sandbox.o $(B)/netns-helper/dialler.o: $(B)/bpf/capture.skel.h
 $(B)/netns-helper/steer_program.o: $(B)/bpf/steer.skel.h
 
 # ---- tests --------------------------------------------------------------------------------------------------------

@@ -49,6 +49,8 @@ enum {
 	CAPTURE_DIGEST_TEXT = 72, /* SHA-256 as lower-case hex, NUL, padding */
 	CAPTURE_SANDBOXES = 1024, /* attached at once */
 	CAPTURE_FLOWS = 8192, /* live connections of one sandbox; the rest is unattributed */
+	CAPTURE_DIAL_EXCEPTIONS = 16, /* the daemon's resolvers */
+	CAPTURE_DIAL_OPENINGS = 1024, /* different ones of all policies */
 	CAPTURE_CLOSED = 2048, /* remembered ends of connections, all sandboxes */
 	CAPTURE_REFUSALS = 4096, /* remembered destinations, all sandboxes */
 	CAPTURE_EVENTS_BYTES = 262144, /* the ring buffer */
@@ -306,6 +308,14 @@ struct capture_range {
 	__u8 dialler;
 };
 static_assert(sizeof(struct capture_range) == 2, "ABI");
+
+/* Key of the `dial_exceptions` map: what the daemon's own sockets may reach whatever its class. */
+struct capture_dial_key {
+	__u8 ip[16];
+	__u16 port;
+	__u16 pad; /* 0 */
+};
+static_assert(sizeof(struct capture_dial_key) == 20, "ABI");
 
 /*
  * sk_lookup, one program for each netns: its array and the slots of its SOCKMAP. Two entries, since a

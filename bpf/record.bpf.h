@@ -120,6 +120,27 @@ static __always_inline void record_count(__u64 account, __u64 reason)
 		__sync_fetch_and_add((__u64 *)v + reason, 1);
 }
 
+/* Address class → reason. Volatile and weak as above. */
+const volatile __u8 record_class_reason[RANGE_COUNT] __weak = {
+	[RANGE_PUBLIC] = CAPTURE_PASSED,
+	[RANGE_LOOPBACK] = CAPTURE_LOOPBACK,
+	[RANGE_PRIVATE] = CAPTURE_PRIVATE,
+	[RANGE_LINK_LOCAL] = CAPTURE_LINK_LOCAL,
+	[RANGE_METADATA] = CAPTURE_METADATA,
+	[RANGE_CGNAT] = CAPTURE_CGNAT,
+	[RANGE_MULTICAST] = CAPTURE_MULTICAST,
+	[RANGE_RESERVED] = CAPTURE_RESERVED,
+	[RANGE_BENCHMARK] = CAPTURE_BENCHMARK,
+	[RANGE_HOST] = CAPTURE_HOST_ADDRESS,
+};
+
+/* What an address class is refused with; the barrier as in record_count(). */
+static __always_inline unsigned record_of_class(__u64 class)
+{
+	asm volatile("" : "+r"(class));
+	return class < RANGE_COUNT ? record_class_reason[class] : CAPTURE_RESERVED;
+}
+
 /* May this account raise an event now? Racing processors may overspend it by a few. */
 static __always_inline bool record_budget(__u64 account, __u64 now)
 {
@@ -163,8 +184,7 @@ static __always_inline bool record_event(
 static __always_inline void record_refusal(
 	struct capture_refusal *r, __u64 account, const char *path, __u32 length)
 {
-	struct capture_refusal_key key = {
-		.netns = r->netns, .dport = r->dport, .proto = r->proto};
+	struct capture_refusal_key key = {.netns = r->netns, .dport = r->dport, .proto = r->proto};
 	struct capture_refusal *known;
 
 	__builtin_memcpy(key.dst, r->dst, sizeof(key.dst));

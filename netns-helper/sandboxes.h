@@ -47,6 +47,8 @@ struct sandbox {
 	bool own_cgroup; /* its cgroup is removed with it */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
+	struct capture_opening *openings; /* owned: what its policy opens */
+	size_t nopenings;
 	struct notes notes; /* told to the daemon once it has the OFFER */
 };
 
@@ -55,6 +57,7 @@ struct sandboxes {
 	size_t count;
 	struct programs *programs; /* borrowed */
 	struct steer_program *steer;
+	struct dialler *dialler; /* as programs */
 	bool linked; /* a daemon is connected */
 	pid_t daemon; /* … of this pid */
 	struct notes notes; /* about the machine */
@@ -63,7 +66,8 @@ struct sandboxes {
 /* What to do when sallyportd is not connected, for a person. */
 extern const char sandboxes_no_daemon[];
 
-void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer);
+void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer,
+	struct dialler *dialler);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);

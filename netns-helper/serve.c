@@ -49,6 +49,7 @@
 #include <unistd.h>
 
 #include "netns-helper/daemon_link.h"
+#include "netns-helper/dialler.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
 #include "netns-helper/programs.h"
@@ -474,15 +475,15 @@ static int serve_signals(struct serve *serve)
 
 /* The second half of the start: everything that the link and requests need is in place. */
 static int serve_listen(struct serve *serve, const struct passwd *user, struct programs *programs,
-	struct fault *fault)
+	struct dialler *dialler, struct fault *fault)
 {
 	int link, helper, r;
 
 	link = state_listen(&serve->state, STATE_LINK_SOCK, SERVE_LINK_MODE, user->pw_gid, fault);
 	if (link < 0)
 		return link;
-	r = daemon_link_init(
-		&serve->link, &serve->loop, &serve->sandboxes, link, programs, user->pw_uid);
+	r = daemon_link_init(&serve->link, &serve->loop, &serve->sandboxes, link, programs, dialler,
+		user->pw_uid);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch link.sock: %s", strerror(-r));
 	helper = state_listen(&serve->state, STATE_HELPER_SOCK, SERVE_SOCK_MODE, 0, fault);
@@ -508,6 +509,7 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 {
 	struct programs *programs = NULL;
 	struct steer_program *steer = NULL;
+	struct dialler *dialler = NULL;
 	char pins[PATH_MAX + 8];
 	int r;
 
@@ -515,10 +517,12 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	r = programs_open(pins, fault, &programs);
 	if (r == 0)
 		r = steer_program_open(fault, &steer);
+	if (r == 0)
+		r = dialler_new(programs, &serve->loop, serve->options->private, fault, &dialler);
 	if (r < 0)
 		goto out;
-	sandboxes_init(&serve->sandboxes, programs, steer);
-	r = serve_listen(serve, user, programs, fault);
+	sandboxes_init(&serve->sandboxes, programs, steer, dialler);
+	r = serve_listen(serve, user, programs, dialler, fault);
 	if (r < 0)
 		goto out;
 	log_info("serving in %s", serve->state.path);
@@ -530,6 +534,7 @@ out:
 	sandboxes_done(&serve->sandboxes);
 	cleanup_close(&serve->listener.fd);
 	steer_program_close(steer);
+	dialler_free(dialler);
 	programs_close(programs);
 	return r;
 }

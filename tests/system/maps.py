@@ -5,6 +5,7 @@ import ctypes.util
 import os
 import struct
 
+DIALLER = (1 << 64) - 1  # in the place of a cookie
 PASSES = ("passed", "dns", "local", "opened")
 EXTRA = ("suppressed", "lost")
 COUNTED_ONLY = ("egress",)  # packets, which have no caller
@@ -31,10 +32,13 @@ def cookie(stack, sandbox):
     return found
 
 
-def verdicts(stack, sandbox):
-    netns = cookie(stack, sandbox)
-    (found,) = [e["value"] for e in entries(stack, "verdicts") if e["key"] == netns]
+def account(stack, key):
+    (found,) = [e["value"] for e in entries(stack, "verdicts") if e["key"] == key]
     return found
+
+
+def verdicts(stack, sandbox):
+    return account(stack, cookie(stack, sandbox))
 
 
 def refused(counters):

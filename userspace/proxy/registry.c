@@ -247,6 +247,7 @@ static void registry_hello(void *arg, const int maps[LINK_MAPS])
 	struct registry *r = arg;
 
 	r->linked = true;
+	link_dialler(r->link, &r->dialler);
 	registry_forget_notes(r);
 	kernel_hello(&r->kernel, maps);
 	timer_start(r->shared->control, &r->grace, REGISTRY_GRACE);
@@ -322,6 +323,17 @@ static void registry_look(struct timer *t)
 
 /* ---- life */
 
+static void registry_set_dialler(struct registry *r, const struct registry_setup *setup)
+{
+	r->dialler.head = (struct proto_head){.op = PROTO_DIALLER, .version = PROTO_VERSION};
+	for (unsigned i = 0; i < setup->nresolvers && i < PROTO_RESOLVERS; i++) {
+		struct proto_resolver *to = &r->dialler.resolvers[r->dialler.n++];
+
+		memcpy(to->ip, setup->resolvers[i].ip, sizeof(to->ip));
+		to->port = setup->resolvers[i].port;
+	}
+}
+
 int registry_new(const struct registry_setup *setup, struct registry **ret)
 {
 	struct registry *r = calloc(1, sizeof(*r));
@@ -340,6 +352,7 @@ int registry_new(const struct registry_setup *setup, struct registry **ret)
 		return e;
 	}
 	audit_paths_by(r->shared->audit, kernel_paths, &r->kernel);
+	registry_set_dialler(r, setup);
 	r->look.fire = registry_look;
 	r->grace.fire = registry_grace;
 	n = snprintf(r->link_path, sizeof(r->link_path), "%s/link.sock", setup->conf->state);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct addr;
 struct audit_event;
 struct control_source;
 struct credset;
@@ -21,6 +22,8 @@ struct registry_setup {
 	struct shared *shared;
 	const struct daemon_conf *conf;
 	const char *cgroup_root; /* where cgroup v2 is mounted; borrowed */
+	const struct addr *resolvers; /* what the daemon asks for names; borrowed */
+	unsigned nresolvers;
 	struct credset **credentials; /* one for each entry of conf->credentials; borrowed */
 };
 

@@ -19,6 +19,7 @@ struct registry {
 	struct credset **credentials;
 	char link_path[PATH_MAX];
 	const char *cgroup_root; /* where cgroup v2 is mounted */
+	struct proto_dialler dialler; /* what the helper is told first */
 	struct link *link;
 	struct kernel kernel;
 	bool linked; /* the helper is there */
