@@ -3,7 +3,9 @@
 # make            builds the programs under build/
 # make try        sets the machine up, builds, shows the main job in namespaces (root)
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
+# make vm         boots Debian's own kernel under emulation, runs the kernel lane's tests in there (root; slow)
 # make lint       formatting, layers, header hygiene, static analysis
+# make bench      sets the machine up, builds, measures (root); BENCH="connect attach sandboxes" for some of it
 # make fuzz       every fuzzer for FUZZ_SECONDS each
 # make clean      removes what was built
 #
@@ -16,6 +18,7 @@ MAKEFLAGS += --no-builtin-rules
 
 SAN ?= 0
 FUZZ_SECONDS ?= 3600
+BENCH ?=
 B := $(if $(filter 1,$(SAN)),build-san,build)
 
 # ---- what there is ------------------------------------------------------------------------------------------------
@@ -38,13 +41,17 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal kernel leg lookup names notes origin record refusal refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link dial_openings dialler document enter handout intervals jail listeners loop main \
-            netns nft nft_batch nft_input nft_rule nft_sets notes openings pins privileges programs \
-            programs_sandbox routes sandboxes serve state steer_program unix_paths view
+HELPER   := arguments attach cgroup client daemon_link dial_openings dialler document enter foreign foreign_holders foreign_rules \
+            foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netns \
+            nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
+            routes sandboxes serve state steer_program unix_paths view
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
-CTL      := check client show
-PROBES   := bpffs cgroup_kill netns_cookie nft_refuse peer_pidfd programs set_retval sk_lookup sockops_connect \
-            unprivileged_maps uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
+CTL      := cgroup2 check client doctor finding machine need probe show
+BENCHES  := connects
+PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
+            nft_hash nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
+            sk_lookup sock_create sock_diag sockops_connect transparent unprivileged_maps \
+            uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
 UNIT_base     := buf fault fdpass file json secret slab
@@ -106,8 +113,8 @@ say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
-.PHONY: all try check lint fuzz clean unit fuzzers probes
-all: $(PROGRAMS)
+.PHONY: all try check vm lint bench benches fuzz clean unit fuzzers probes
+all: $(PROGRAMS) probes
 
 # one archive for each folder of userspace/
 objects_base     := $(BASE)
@@ -205,11 +212,20 @@ $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base
 
 unit: $(UNITS) $(B)/tests/bpf/battery
 
-# a probe is one file; it proves one behaviour of the kernel that something here relies on
-$(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h
+# the benches' programs: what may not have an interpreter in the loop
+$(B)/bench/%: $(B)/tests/bench/%.o
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDHARD) -o $@ $< -lbpf -lelf -lz -luring -lpthread
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -lpthread
+
+benches: $(patsubst %,$(B)/bench/%,$(BENCHES))
+
+# a probe is one file; it proves one behaviour of the kernel that something here relies on
+$(B)/probes/%: kconfig-notes/probes/%.c $(wildcard kconfig-notes/probes/*.h) $(B)/bpf/capture.skel.h $(B)/bpf/steer.skel.h \
+               $(B)/netns-helper/nft_batch.o
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDHARD) -o $@ $< $(filter %.o,$^) -lbpf -lelf -lz -luring -lnftnl -lmnl -lseccomp -lpthread
 
 probes: $(patsubst %,$(B)/probes/%,$(PROBES))
 
@@ -254,6 +270,17 @@ check:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) SAN=$(SAN) all unit fuzzers probes
 	scripts/check $(B)
+
+bench:
+	scripts/setup --tests
+	$(ALONE) $(MAKE) all benches
+	scripts/bench $(B) $(BENCH)
+
+# VM_STEPS="bpf try system=CAP_01": these steps alone, see tests/vm/guest.py
+vm:
+	scripts/setup --vm
+	$(ALONE) $(MAKE) all unit probes
+	scripts/vm $(B) $(VM_STEPS)
 
 lint:
 	scripts/setup --lint

@@ -28,8 +28,7 @@ struct arguments_row {
 
 static const char *const arguments_modes[] = {"sealed", NULL}, *const arguments_modes_later[] = {
 								       "uplink", NULL};
-static const char *const arguments_lanes[] = {"auto", "bpf", NULL}, *const arguments_lanes_later[] =
-									    {"nft", NULL};
+static const char *const arguments_lanes[] = {"auto", "bpf", "nft", NULL};
 
 enum {
 	ARGUMENTS_ALL = ARGUMENTS_SERVE | ARGUMENTS_ATTACH | ARGUMENTS_DETACH | ARGUMENTS_LIST_ALL |
@@ -47,7 +46,7 @@ static const struct arguments_row arguments_rows[] = {
 	{"--cgroup", ARGUMENTS_TEXT, AT(cgroup), ARGUMENTS_ATTACH, ARGUMENTS_ATTACH, "PATH", "its cgroup (v2 directory)", NULL, NULL},
 	{"--policy", ARGUMENTS_TEXT, AT(policy), ARGUMENTS_ATTACH, 0, "FILE", "its policy (public addresses, no credentials)", NULL, NULL},
 	{"--mode", ARGUMENTS_TEXT, AT(mode), ARGUMENTS_ATTACH, 0, "sealed", "how it is connected", arguments_modes, arguments_modes_later},
-	{"--lane", ARGUMENTS_TEXT, AT(lane), ARGUMENTS_ATTACH, 0, "auto|bpf", "how it is captured", arguments_lanes, arguments_lanes_later},
+	{"--lane", ARGUMENTS_TEXT, AT(lane), ARGUMENTS_ATTACH, 0, "auto|bpf|nft", "how it is captured: nft is without BPF", arguments_lanes, NULL},
 	{"--search", ARGUMENTS_MANY, AT(search), ARGUMENTS_ATTACH, 0, "DOMAIN", "a search domain; several are allowed", NULL, NULL},
 	{"--strict", ARGUMENTS_FLAG, AT(strict), ARGUMENTS_ATTACH, 0, NULL, "fail where something would be degraded", NULL, NULL},
 	{"--hold", ARGUMENTS_FLAG, AT(hold), ARGUMENTS_ATTACH, 0, NULL, "stay; the sandbox ends with this process or its parent", NULL, NULL},

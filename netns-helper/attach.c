@@ -3,12 +3,15 @@
  * attach.c – one sandbox in the kernel.
  *
  * Order, each step such that until the last one nothing gets through:
- *   verify        netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the
- * daemon inside) inside        no link but lo; lo up, own addresses, AnyIP; listeners and DNS
- * sockets steer         sk_lookup on the netns, inactive: drops programs      the cgroup programs,
- * the sandbox's map entries, inactive: refuses with ENETUNREACH (offer to the daemon; it answers
- * that the policy is active) openings      the ranges that the policy lifts nft           the table
- *   activate      programs, then steer
+ *   verify     netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the
+ *              daemon inside)
+ *   inside     no link but lo; lo up, own addresses, AnyIP; listeners and DNS sockets
+ *   bpf lane   steer: sk_lookup on the netns, inactive: drops. programs: the cgroup programs, the
+ *              sandbox's map entries, inactive: refuses with ENETUNREACH
+ *   nft lane   the table, closed
+ * (offer to the daemon; it answers that the policy is active)
+ *   bpf lane   openings: the ranges that the policy lifts; the table; activate: programs, then steer
+ *   nft lane   the table
  * A failure anywhere undoes what was done, in reverse. Uniqueness among sandboxes is the caller's
  * question.
  *
@@ -19,10 +22,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bpf/capture.h"
 #include "netns-helper/attach.h"
 #include "netns-helper/document.h"
+#include "netns-helper/foreign.h"
+#include "netns-helper/hosts.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/steer_program.h"
@@ -61,6 +68,7 @@ static void attach_mapped(const uint8_t own4[4], uint8_t ret[16])
 static int attach_verify(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct cgroup_path daemon;
+	struct stat st;
 	int r;
 
 	r = netns_verify(a->netns_fd, fault, &a->identity);
@@ -69,6 +77,9 @@ static int attach_verify(struct attachment *a, const struct attach_spec *spec, s
 	r = cgroup_verify(a->cgroup_fd, fault, &a->cgroup);
 	if (r < 0)
 		return r;
+	if (fstat(a->cgroup_fd, &st) < 0)
+		return fault_set(fault, -errno, "--cgroup: cannot be examined");
+	a->cgroup_id = st.st_ino;
 	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 &&
 		cgroup_inside(&daemon, &a->cgroup))
 		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
@@ -80,15 +91,20 @@ static int attach_enter(void *arg)
 {
 	struct attach_inside *in = arg;
 	struct attachment *a = in->a;
+	const struct foreign_spec foreign = {.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id};
 	int r;
 
+	r = foreign_verify(&foreign, in->fault, &a->resolver);
+	if (r < 0)
+		return r;
 	r = routes_only_lo(in->fault);
 	if (r < 0)
 		return r;
 	r = routes_set_up(a->own4, a->own6, in->fault, &a->routes);
 	if (r < 0)
 		return r;
-	r = listeners_open(listeners_slots(), a->routes.v6, &a->listeners);
+	r = listeners_open(
+		listeners_slots(), a->routes.v6, a->lane == PROTO_LANE_NFT, &a->listeners);
 	if (r < 0) {
 		routes_take_back(&a->routes, a->own4, a->own6);
 		return fault_set(in->fault, r, "cannot open the listeners: %s", strerror(-r));
@@ -106,6 +122,44 @@ static int attach_leave(void *arg)
 		(void)nft_unload(); /* its owner may have removed it already */
 	a->nft = false;
 	routes_take_back(&a->routes, a->own4, a->own6);
+	return 0;
+}
+
+/* Runs in the namespace. */
+static int attach_load_table(void *arg)
+{
+	return nft_load(arg);
+}
+
+/*
+ * Loads the table: closed, or with these openings. Whatever did not load is a failed attach: the
+ * message names the kernel's option.
+ */
+static int attach_table(struct attachment *a, bool closed, const struct capture_opening *openings,
+	size_t nopenings, struct fault *fault)
+{
+	struct nft_spec table = {
+		.mode = PROTO_SEALED,
+		.lane = a->lane,
+		.closed = closed,
+		.resolver = a->resolver,
+		.hosts = a->hosts->ip,
+		.nhosts = a->hosts->n,
+		.openings = openings,
+		.nopenings = nopenings,
+		.nslots = a->listeners.nslots,
+	};
+	int r = listeners_ports(&a->listeners, table.ports4, table.ports6);
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot read the listeners' ports: %s", strerror(-r));
+	memcpy(table.own4, a->own4, sizeof(a->own4));
+	memcpy(table.own6, a->own6, sizeof(a->own6));
+	table.fault = fault;
+	r = netns_within(a->netns_fd, attach_load_table, &table);
+	if (r < 0)
+		return fault_set(fault, r, "cannot load the nft table: %s", strerror(-r));
+	a->nft = true;
 	return 0;
 }
 
@@ -138,6 +192,7 @@ static int attach_programs(
 		.cgroup_fd = a->cgroup_fd,
 		.mode = CAPTURE_SEALED,
 		.unix_paths = unix_paths,
+		.resolver = a->resolver,
 	};
 
 	for (size_t i = 0; i < PROTO_UNIX_PATHS && spec->request->unix_paths[i][0]; i++)
@@ -174,6 +229,8 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	if (r < 0)
 		return fault_set(fault, r, "the network namespace has no cookie (Linux 5.14): %s",
 			strerror(-r));
+	if (a->lane == PROTO_LANE_NFT)
+		return attach_table(a, true, NULL, 0, fault);
 	r = attach_steer(a, spec, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot attach the sk_lookup program: %s", strerror(-r));
@@ -192,7 +249,9 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 		return fault_set(fault, -ENOMEM, "out of memory");
 	memcpy(a->id, spec->request->id, sizeof(a->id));
 	memcpy(a->search, spec->request->search, sizeof(a->search));
+	a->hosts = spec->hosts;
 	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
+	a->lane = spec->lane;
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
 		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
 		r = fault_set(fault, -EINVAL, "the own addresses do not parse");
@@ -207,35 +266,10 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	return 0;
 }
 
-/* Runs in the namespace. */
-static int attach_load_table(void *arg)
+static int attach_activate(struct attachment *a, struct fault *fault)
 {
-	return nft_load(arg);
-}
+	int r = programs_activate(a->programs, fault);
 
-int attach_finish(struct attachment *a, const uint8_t digest[32],
-	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
-{
-	struct nft_spec table = {
-		.mode = PROTO_SEALED,
-		.lane = PROTO_LANE_BPF,
-		.openings = openings,
-		.nopenings = nopenings,
-	};
-	int r;
-
-	memcpy(table.own4, a->own4, sizeof(a->own4));
-	memcpy(table.own6, a->own6, sizeof(a->own6));
-	r = programs_set_policy(a->programs, digest, openings, nopenings, fault);
-	if (r < 0)
-		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
-	r = netns_within(a->netns_fd, attach_load_table, &table);
-	if (r < 0)
-		return fault_set(fault, r,
-			"cannot load the nft table (CONFIG_NF_TABLES_INET, CONFIG_NFT_REJECT): %s",
-			strerror(-r));
-	a->nft = true;
-	r = programs_activate(a->programs, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot activate the cgroup programs: %s", strerror(-r));
 	r = steer_program_activate(a->steer, fault);
@@ -245,12 +279,45 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 	return 0;
 }
 
+int attach_finish(struct attachment *a, const uint8_t digest[32],
+	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
+{
+	int r;
+
+	if (a->lane == PROTO_LANE_NFT) /* the table is all there is */
+		return attach_table(a, false, openings, nopenings, fault);
+	r = programs_set_policy(a->programs, digest, openings, nopenings, fault);
+	if (r < 0)
+		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
+	r = attach_table(a, false, openings, nopenings, fault);
+	return r < 0 ? r : attach_activate(a, fault);
+}
+
+/* Runs in the namespace. */
+static int attach_set_hosts(void *arg)
+{
+	const struct hosts_list *hosts = arg;
+
+	return nft_set_hosts(hosts->ip, hosts->n);
+}
+
+int attach_renew_hosts(struct attachment *a)
+{
+	return a->nft ? netns_within(a->netns_fd, attach_set_hosts, (void *)a->hosts) : 0;
+}
+
 void attach_shut(struct attachment *a)
 {
+	bool reachable = a->inside && a->listeners.udp4 >= 0;
+	struct fault ignored = {""};
+
 	programs_detach(a->programs);
 	a->programs = NULL;
 	steer_program_detach(a->steer);
 	a->steer = NULL;
+	if (reachable && a->nft && a->lane == PROTO_LANE_NFT)
+		(void)attach_table(a, true, NULL, 0,
+			&ignored); /* a namespace that cannot be entered is gone */
 	if (a->inside)
 		listeners_close(&a->listeners);
 }

@@ -21,6 +21,7 @@
 #include "base/fault.h"
 
 struct capture_opening;
+struct hosts_list;
 struct programs;
 struct programs_sandbox;
 struct steer_netns;
@@ -31,27 +32,33 @@ struct attachment {
 	char search[PROTO_SEARCH][PROTO_NAME];
 	struct netns_identity identity;
 	struct cgroup_path cgroup;
+	uint64_t cgroup_id; /* its inode */
 	uint64_t cookie;
 	uint8_t own4[4], own6[16];
+	enum proto_lane lane; /* never AUTO */
 	struct routes routes;
 	struct listeners listeners;
 	int netns_fd; /* owned; -1 after attach_undo() */
 	int cgroup_fd; /* owned until attach_free() */
 	int policy_fd; /* owned, sealed; -1 after attach_undo() */
-	struct programs_sandbox *programs;
+	const struct hosts_list *hosts; /* borrowed, followed live */
+	struct programs_sandbox *programs; /* this and the next: NULL in the nft lane */
 	struct steer_netns *steer;
+	bool resolver; /* the container runtime has its own at 127.0.0.11 */
 	bool inside; /* routes and listeners are in place */
 	bool nft; /* the table is loaded */
 };
 
 struct attach_spec {
 	const struct proto_attach *request;
+	enum proto_lane lane; /* never AUTO */
 	int netns_fd; /* this and the next are copied, the caller's to close */
 	int cgroup_fd;
 	int policy_fd; /* copied by content */
 	pid_t daemon; /* must not be in the cgroup */
 	struct programs *programs;
 	struct steer_program *steer;
+	const struct hosts_list *hosts; /* outlives the attachment */
 };
 
 /* Whether the text is a sandbox's id: [a-z0-9][a-z0-9_.-]{0,62} and a NUL within the array. */
@@ -69,6 +76,9 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
  */
 int attach_finish(struct attachment *a, const uint8_t digest[32],
 	const struct capture_opening *openings, size_t nopenings, struct fault *fault);
+
+/* The host's addresses are others than when the table was loaded. 0 or -errno; nothing has changed then. */
+int attach_renew_hosts(struct attachment *a);
 
 /*
  * Takes the programs out and closes the listeners: nothing new is let in or captured. Addresses and routes stay, so that

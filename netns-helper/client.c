@@ -20,6 +20,7 @@
 #include "netns-helper/arguments.h"
 #include "netns-helper/client.h"
 #include "netns-helper/document.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/enter.h"
 #include "netns-helper/netns.h"
 #include "netns-helper/proto.h"
@@ -112,6 +113,7 @@ static int client_attach_request(const struct arguments *a, struct proto_attach 
 		.strict = a->strict,
 		.hold = a->hold,
 		.own_cgroup = a->own_cgroup,
+		.lane = (uint8_t)lane_of(a->lane),
 	};
 	if (snprintf(ret->id, sizeof(ret->id), "%s", a->id) >= (int)sizeof(ret->id)) {
 		log_error("--id: is longer than %zu characters", sizeof(ret->id) - 1);

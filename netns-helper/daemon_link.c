@@ -17,7 +17,6 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf/capture.h"
@@ -149,25 +148,24 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.nslots = a->listeners.nslots,
 		.has_v6 = a->routes.v6,
 		.mode = PROTO_SEALED,
-		.lane = PROTO_LANE_BPF,
+		.lane = (uint8_t)a->lane,
 	};
-	_cleanup_close_ int flows = programs_open_flows(a->programs);
+	_cleanup_close_ int flows =
+		a->lane == PROTO_LANE_BPF ? programs_open_flows(a->programs) : -1;
 	int fds[PROTO_OFFER_FDS];
-	struct stat st;
 	size_t n = 0;
 
-	if (flows < 0)
+	if (a->lane == PROTO_LANE_BPF && flows < 0)
 		return flows;
-	if (fstat(a->cgroup_fd, &st) < 0)
-		return -errno;
-	offer.cgroup = st.st_ino;
+	offer.cgroup = a->cgroup_id;
 	memcpy(offer.id, a->id, sizeof(offer.id));
 	memcpy(offer.own4, a->own4, sizeof(offer.own4));
 	if (a->routes.v6)
 		memcpy(offer.own6, a->own6, sizeof(offer.own6));
 	memcpy(offer.search, a->search, sizeof(offer.search));
 	fds[n++] = a->policy_fd;
-	fds[n++] = flows;
+	if (a->lane == PROTO_LANE_BPF)
+		fds[n++] = flows;
 	fds[n++] = a->listeners.udp4;
 	if (a->routes.v6)
 		fds[n++] = a->listeners.udp6;
@@ -280,7 +278,10 @@ static void daemon_link_guard(struct daemon_link *link, const struct ucred *peer
 static int daemon_link_greet(struct daemon_link *link, int fd, const struct ucred *peer)
 {
 	const struct proto_hello hello = {
-		.head = {PROTO_HELLO, PROTO_VERSION}, .abi = CAPTURE_ABI, .bpf = 1};
+		.head = {PROTO_HELLO, PROTO_VERSION},
+		.abi = CAPTURE_ABI,
+		.bpf = link->programs != NULL,
+	};
 	int maps[PROGRAMS_SHARED], r;
 
 	link->peer.fd = fd;
@@ -293,8 +294,10 @@ static int daemon_link_greet(struct daemon_link *link, int fd, const struct ucre
 	link->pidfd = pidfd_open(peer->pid, 0); /* only to end it: see daemon_link_done() */
 	daemon_link_guard(link, peer);
 	sandboxes_link_up(link->sandboxes, peer->pid);
-	programs_shared_fds(link->programs, maps);
-	r = daemon_link_send(link, &hello, sizeof(hello), maps, PROGRAMS_SHARED);
+	if (link->programs)
+		programs_shared_fds(link->programs, maps);
+	r = daemon_link_send(
+		link, &hello, sizeof(hello), maps, link->programs ? PROGRAMS_SHARED : 0);
 	if (r < 0)
 		daemon_link_drop(link);
 	else

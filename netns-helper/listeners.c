@@ -2,13 +2,18 @@
 /*
  * listeners.c – TCP listeners and DNS sockets inside the sandbox.
  *
- * sk_lookup assigns traffic to these sockets whatever they are bound to, so the binding only has to
- * be out of the way: an odd loopback address and a port that the kernel picks (TCP), port 53 (DNS,
- * since answers must come from there). IPv6 has one loopback address, hence ::1. A connection that
- * names the odd address itself shows as such in getsockname(), and the daemon closes it.
+ * sk_lookup assigns traffic to these sockets whatever they are bound to, and tproxy finds them by
+ * that, so the binding only has to be out of the way: an odd loopback address and a port that the
+ * kernel picks (TCP), port 53 (DNS, since answers must come from there). IPv6 has one loopback
+ * address, hence ::1. A connection that names the odd address itself shows as such in
+ * getsockname(), and the daemon closes it.
  *
- * One listener for each slot and family; never SO_REUSEPORT, whose group a root in the sandbox
- * could join.
+ * One listener for each slot and family; neither SO_REUSEPORT, whose group a root in the sandbox
+ * could join, nor SO_REUSEADDR: whoever binds what covers their addresses and ports gets
+ * EADDRINUSE.
+ *
+ * tproxy assigns to transparent sockets alone. That a socket may then send from foreign addresses is
+ * not used: all addresses are the sandbox's own by its route.
  *
  * All are left blocking: io_uring answers EAGAIN at once for an O_NONBLOCK socket in place of
  * waiting. Who uses plain calls passes MSG_DONTWAIT.
@@ -16,7 +21,7 @@
  * DNS sockets tell the asked address (IP_PKTINFO, IPV6_RECVPKTINFO) and answer from it (the same as
  * control data of sendmsg(2)); IPv6 allows that only with IPV6_FREEBIND, else EINVAL.
  *
- * #syscalls: socket bind listen setsockopt close
+ * #syscalls: socket bind listen setsockopt getsockname close
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,6 +38,14 @@
 #endif
 
 enum { LISTENERS_BACKLOG = 4096, LISTENERS_DNS_PORT = 53 };
+
+/* One socket to be opened. */
+struct listeners_socket {
+	int type; /* SOCK_STREAM or SOCK_DGRAM */
+	const char *address;
+	uint16_t port; /* 0: the kernel picks */
+	bool transparent;
+};
 
 struct listeners_option {
 	int level, name;
@@ -63,10 +76,14 @@ unsigned int listeners_slots(void)
 	return cores > PROTO_SLOTS ? PROTO_SLOTS : (unsigned int)cores;
 }
 
-static int listeners_socket(int type, const struct sockaddr *at, socklen_t size,
-	const struct listeners_option *options, size_t noptions)
+static int listeners_make(const struct listeners_socket *want, const struct sockaddr *at,
+	socklen_t size, const struct listeners_option *options, size_t noptions)
 {
-	_cleanup_close_ int fd = socket(at->sa_family, type | SOCK_CLOEXEC, 0);
+	static const struct listeners_option transparent4 = {IPPROTO_IP, IP_TRANSPARENT};
+	static const struct listeners_option transparent6 = {IPPROTO_IPV6, IPV6_TRANSPARENT};
+	const struct listeners_option *own =
+		at->sa_family == AF_INET ? &transparent4 : &transparent6;
+	_cleanup_close_ int fd = socket(at->sa_family, want->type | SOCK_CLOEXEC, 0);
 	const int on = 1;
 
 	if (fd < 0)
@@ -74,60 +91,66 @@ static int listeners_socket(int type, const struct sockaddr *at, socklen_t size,
 	for (size_t i = 0; i < noptions; i++)
 		if (setsockopt(fd, options[i].level, options[i].name, &on, sizeof(on)) < 0)
 			return -errno;
+	if (want->transparent && setsockopt(fd, own->level, own->name, &on, sizeof(on)) < 0)
+		return -errno;
 	if (bind(fd, at, size) < 0)
 		return -errno;
-	if (type == SOCK_STREAM && listen(fd, LISTENERS_BACKLOG) < 0)
+	if (want->type == SOCK_STREAM && listen(fd, LISTENERS_BACKLOG) < 0)
 		return -errno;
 	return TAKE_FD(fd);
 }
 
-static int listeners_v4(int type, const char *address, uint16_t port,
-	const struct listeners_option *options, size_t noptions)
+static int listeners_v4(const struct listeners_socket *want, const struct listeners_option *options,
+	size_t noptions)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(want->port)};
 
-	if (inet_pton(AF_INET, address, &at.sin_addr) != 1)
+	if (inet_pton(AF_INET, want->address, &at.sin_addr) != 1)
 		return -EINVAL;
-	return listeners_socket(type, (struct sockaddr *)&at, sizeof(at), options, noptions);
+	return listeners_make(want, (struct sockaddr *)&at, sizeof(at), options, noptions);
 }
 
-static int listeners_v6(
-	int type, uint16_t port, const struct listeners_option *options, size_t noptions)
+static int listeners_v6(const struct listeners_socket *want, const struct listeners_option *options,
+	size_t noptions)
 {
-	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
-		.sin6_port = htons(port),
-		.sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(want->port)};
 
-	return listeners_socket(type, (struct sockaddr *)&at, sizeof(at), options, noptions);
+	if (inet_pton(AF_INET6, want->address, &at.sin6_addr) != 1)
+		return -EINVAL;
+	return listeners_make(want, (struct sockaddr *)&at, sizeof(at), options, noptions);
 }
 
-static int listeners_fill(struct listeners *l)
+static int listeners_fill(struct listeners *l, bool transparent)
 {
-	l->udp4 = listeners_v4(SOCK_DGRAM, "127.0.64.53", LISTENERS_DNS_PORT, listeners_dns4,
-		ARRAY_SIZE(listeners_dns4));
+	const struct listeners_socket tcp4 = {SOCK_STREAM, LISTENERS_TCP4, 0, transparent};
+	const struct listeners_socket tcp6 = {SOCK_STREAM, LISTENERS_V6, 0, transparent};
+	const struct listeners_socket dns4 = {
+		SOCK_DGRAM, LISTENERS_DNS4, LISTENERS_DNS_PORT, transparent};
+	const struct listeners_socket dns6 = {
+		SOCK_DGRAM, LISTENERS_V6, LISTENERS_DNS_PORT, transparent};
+
+	l->udp4 = listeners_v4(&dns4, listeners_dns4, ARRAY_SIZE(listeners_dns4));
 	if (l->udp4 < 0)
 		return l->udp4;
 	for (unsigned int i = 0; i < l->nslots; i++) {
-		l->tcp4[i] = listeners_v4(SOCK_STREAM, "127.0.64.1", 0, NULL, 0);
+		l->tcp4[i] = listeners_v4(&tcp4, NULL, 0);
 		if (l->tcp4[i] < 0)
 			return l->tcp4[i];
 	}
 	if (!l->has_v6)
 		return 0;
-	l->udp6 = listeners_v6(
-		SOCK_DGRAM, LISTENERS_DNS_PORT, listeners_dns6, ARRAY_SIZE(listeners_dns6));
+	l->udp6 = listeners_v6(&dns6, listeners_dns6, ARRAY_SIZE(listeners_dns6));
 	if (l->udp6 < 0)
 		return l->udp6;
 	for (unsigned int i = 0; i < l->nslots; i++) {
-		l->tcp6[i] =
-			listeners_v6(SOCK_STREAM, 0, listeners_tcp6, ARRAY_SIZE(listeners_tcp6));
+		l->tcp6[i] = listeners_v6(&tcp6, listeners_tcp6, ARRAY_SIZE(listeners_tcp6));
 		if (l->tcp6[i] < 0)
 			return l->tcp6[i];
 	}
 	return 0;
 }
 
-int listeners_open(unsigned int nslots, bool has_v6, struct listeners *ret)
+int listeners_open(unsigned int nslots, bool has_v6, bool transparent, struct listeners *ret)
 {
 	struct listeners l = {.nslots = nslots, .has_v6 = has_v6, .udp4 = -1, .udp6 = -1};
 	int r;
@@ -136,13 +159,44 @@ int listeners_open(unsigned int nslots, bool has_v6, struct listeners *ret)
 		return -EINVAL;
 	for (unsigned int i = 0; i < PROTO_SLOTS; i++)
 		l.tcp4[i] = l.tcp6[i] = -1;
-	r = listeners_fill(&l);
+	r = listeners_fill(&l, transparent);
 	if (r < 0) {
 		listeners_close(&l);
 		return r;
 	}
 	*ret = l;
 	return 0;
+}
+
+static int listeners_port(int fd, uint16_t *ret)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} at;
+	socklen_t n = sizeof(at);
+
+	*ret = 0;
+	if (fd < 0)
+		return 0;
+	if (getsockname(fd, &at.any, &n) < 0)
+		return -errno;
+	*ret = ntohs(at.any.sa_family == AF_INET ? at.v4.sin_port : at.v6.sin6_port);
+	return 0;
+}
+
+int listeners_ports(
+	const struct listeners *l, uint16_t ret4[PROTO_SLOTS], uint16_t ret6[PROTO_SLOTS])
+{
+	int r = 0;
+
+	for (unsigned int i = 0; i < PROTO_SLOTS && r == 0; i++) {
+		r = listeners_port(l->tcp4[i], &ret4[i]);
+		if (r == 0)
+			r = listeners_port(l->tcp6[i], &ret6[i]);
+	}
+	return r;
 }
 
 static void listeners_close_one(int *fd)

@@ -7,6 +7,11 @@
 
 #include "netns-helper/proto.h"
 
+/* Where they are bound: out of everybody's way. IPv6 has one loopback address. */
+#define LISTENERS_TCP4 "127.0.64.1"
+#define LISTENERS_DNS4 "127.0.64.53"
+#define LISTENERS_V6   "::1"
+
 /* Unused entries are -1. Every descriptor is owned. */
 struct listeners {
 	unsigned int nslots;
@@ -20,8 +25,15 @@ struct listeners {
 /* The slots of a new sandbox: one a core that is online, at most PROTO_SLOTS. */
 unsigned int listeners_slots(void);
 
-/* Opens them in the calling thread's network namespace. 0, or -errno with nothing left open. */
-int listeners_open(unsigned int nslots, bool has_v6, struct listeners *ret);
+/*
+ * Opens them in the calling thread's network namespace, transparent (IP_TRANSPARENT, what tproxy
+ * takes) for the nft lane. 0, or -errno with nothing left open.
+ */
+int listeners_open(unsigned int nslots, bool has_v6, bool transparent, struct listeners *ret);
+
+/* The ports of the TCP listeners, in host order; 0 for what there is not. 0 or -errno. */
+int listeners_ports(
+	const struct listeners *l, uint16_t ret4[PROTO_SLOTS], uint16_t ret6[PROTO_SLOTS]);
 
 /* Closes; a slot is free for good only when the daemon's copies are closed too. */
 void listeners_close(struct listeners *l);

@@ -10,6 +10,8 @@
  *            a rejection in OUTPUT gives UDP senders EPERM, which clients take for a fault of their
  *            own; one on INPUT of lo is an ordinary ECONNREFUSED.)
  *   forward  drop
+ *   resolver nft_resolver.c
+ *   capture, prerouting   of the nft lane, nft_lane.c
  */
 #include <errno.h>
 #include <netinet/in.h> /* before the kernel's own declarations of the same */
@@ -22,6 +24,8 @@
 
 #include "netns-helper/nft.h"
 #include "netns-helper/nft_internal.h"
+
+#include "base/fault.h"
 
 static void nft_put_table(struct nft_batch *b, uint16_t type, uint16_t flags)
 {
@@ -78,15 +82,19 @@ void nft_chain_put(struct nft_batch *b, const char *name, const char *type, uint
 	nft_chain_send(b, c);
 }
 
-/* A chain that is only gone to. */
+void nft_chain_put_inner(struct nft_batch *b, const char *name)
+{
+	struct nftnl_chain *c = nft_chain_named(b, name);
+
+	if (c)
+		nft_chain_send(b, c);
+}
+
 static void nft_put_refuse(struct nft_batch *b)
 {
-	struct nftnl_chain *c = nft_chain_named(b, "refuse");
 	struct nft_rule r;
 
-	if (!c)
-		return;
-	nft_chain_send(b, c);
+	nft_chain_put_inner(b, "refuse");
 	r = nft_rule_in(b, NFT_TABLE, "refuse");
 	nft_rule_protocol(&r, IPPROTO_TCP);
 	nft_rule_reset(&r);
@@ -116,16 +124,28 @@ int nft_load(const struct nft_spec *spec)
 
 	if (!b)
 		return -ENOMEM;
+	nft_batch_needs(b, "CONFIG_NF_TABLES_INET");
 	/* add, so that deleting cannot fail; delete what a dead helper left; add */
 	nft_put_table(b, NFT_MSG_NEWTABLE, NLM_F_CREATE);
 	nft_put_table(b, NFT_MSG_DELTABLE, 0);
 	nft_put_table(b, NFT_MSG_NEWTABLE, NLM_F_CREATE);
 	nft_sets_put(b, spec);
+	nft_batch_needs(b, "CONFIG_NFT_REJECT_INET");
 	nft_put_refuse(b);
+	nft_batch_needs(b, NULL);
 	nft_input_put(b, spec);
 	nft_put_output(b);
 	nft_chain_put(b, "forward", "filter", NF_INET_FORWARD, NFT_PRIORITY, NF_DROP);
+	if (spec->lane == PROTO_LANE_NFT && !spec->closed) {
+		nft_batch_needs(b, "CONFIG_NFT_TPROXY");
+		nft_lane_put(b, spec);
+	}
+	nft_resolver_put(b, spec);
 	r = nft_batch_commit(b);
+	if (r < 0 && nft_batch_missing(b))
+		(void)fault_set(spec->fault, r,
+			"cannot load the nft table: the kernel lacks %s (or its module: modprobe)",
+			nft_batch_missing(b));
 	nft_batch_free(b);
 	return r;
 }

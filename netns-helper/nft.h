@@ -13,12 +13,13 @@
 #include "netns-helper/proto.h"
 
 struct capture_opening;
+struct fault;
 
 /* What is pointed to is borrowed during the call. Addresses of 16 bytes: IPv4 as v4-mapped. */
 struct nft_spec {
 	enum proto_mode mode;
 	enum proto_lane lane; /* PROTO_LANE_BPF or PROTO_LANE_NFT */
-	bool closed; /* refuses all but loopback, whatever the rest says */
+	bool closed; /* refuses all but loopback and own addresses, whatever the rest says */
 	bool resolver; /* the container runtime's own resolver is at 127.0.0.11 */
 	uint8_t own4[4];
 	uint8_t own6[16];
@@ -31,6 +32,7 @@ struct nft_spec {
 	unsigned int nslots; /* in the nft lane: the transparent listeners' ports */
 	uint16_t ports4[PROTO_SLOTS];
 	uint16_t ports6[PROTO_SLOTS]; /* all zero = no IPv6 */
+	struct fault *fault; /* told which option the kernel lacks; NULL = nobody asks */
 };
 
 /* Loads the table in one transaction, in place of one that a dead helper left. 0 or -errno with

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -24,6 +25,13 @@ enum {
 	NFT_BATCH_ANSWER = 8192,
 	NFT_BATCH_RCVBUF = 1 << 20, /* room for every acknowledgement */
 	NFT_BATCH_SECONDS = 5,
+	NFT_BATCH_NEEDS = 16,
+};
+
+/* What messages from a number on need. */
+struct nft_batch_need {
+	uint32_t seq;
+	const char *option;
 };
 
 struct nft_batch {
@@ -31,6 +39,9 @@ struct nft_batch {
 	uint32_t seq; /* of the next message; the first one is 1 */
 	uint32_t wanted; /* messages that ask for an acknowledgement */
 	int failed;
+	struct nft_batch_need needs[NFT_BATCH_NEEDS];
+	size_t nneeds;
+	const char *missing;
 	char bytes[NFT_BATCH_BYTES + NFT_BATCH_MESSAGE];
 };
 
@@ -73,6 +84,33 @@ void nft_batch_end(struct nft_batch *b)
 		nft_batch_fail(b, -ENOBUFS);
 }
 
+void nft_batch_needs(struct nft_batch *b, const char *option)
+{
+	if (b->nneeds == NFT_BATCH_NEEDS) {
+		nft_batch_fail(b, -ENOBUFS);
+		return;
+	}
+	b->needs[b->nneeds++] = (struct nft_batch_need){b->seq, option};
+}
+
+static bool nft_batch_means_unknown(int r)
+{
+	return r == -ENOENT || r == -EOPNOTSUPP || r == -EAFNOSUPPORT || r == -EPROTONOSUPPORT;
+}
+
+const char *nft_batch_missing(const struct nft_batch *b)
+{
+	return b->missing;
+}
+
+/* The message of that number was answered with an error. */
+static int nft_batch_refused(struct nft_batch *b, uint32_t seq, int error)
+{
+	for (size_t i = 0; i < b->nneeds && b->needs[i].seq <= seq; i++)
+		b->missing = nft_batch_means_unknown(error) ? b->needs[i].option : NULL;
+	return error;
+}
+
 void nft_batch_fail(struct nft_batch *b, int r)
 {
 	if (b->failed == 0)
@@ -103,7 +141,7 @@ static int nft_batch_open(struct mnl_socket **ret)
 }
 
 /* Counts acknowledgements in one datagram. Their number, or the first error. */
-static int nft_batch_count(const char *bytes, size_t n)
+static int nft_batch_count(struct nft_batch *b, const char *bytes, size_t n)
 {
 	const struct nlmsghdr *message = (const struct nlmsghdr *)bytes;
 	int left = (int)n, count = 0;
@@ -116,7 +154,7 @@ static int nft_batch_count(const char *bytes, size_t n)
 		if (mnl_nlmsg_get_payload_len(message) < sizeof(*answer))
 			return -EBADMSG;
 		if (answer->error)
-			return answer->error;
+			return nft_batch_refused(b, message->nlmsg_seq, answer->error);
 		count++;
 	}
 	return count;
@@ -146,7 +184,7 @@ int nft_batch_commit(struct nft_batch *b)
 		if (n < 0)
 			r = errno == EAGAIN ? -ETIMEDOUT : -errno;
 		else
-			r = nft_batch_count(answer, (size_t)n);
+			r = nft_batch_count(b, answer, (size_t)n);
 		if (r > 0)
 			got += (uint32_t)r;
 	}

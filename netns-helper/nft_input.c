@@ -3,13 +3,17 @@
  * nft_input.c – the chain `input`: the same order of questions as bpf/match.bpf.h, on packets.
  *
  * What did not come in by lo: drop. Port 53: accept, before the address classes and on loopback
- * too. 853: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
- * that name metadata addresses, metadata, other openings, refused classes, accept. All else: refuse.
+ * too. 853: refuse. 127.0.0.11, where a container runtime has its resolver: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
+ * that name metadata addresses, metadata, other openings, the host's addresses, refused classes, accept.
+ * All else: refuse.
  *
- * A closed table asks for loopback alone.
+ * A closed table refuses port 53 and then lets loopback and own addresses alone through: nothing of
+ * the sandbox reaches us, but the ends of its connections still reach it.
  *
- * IPv6 addresses that carry an IPv4 one (range_embedded() in bpf/ranges.h) are looked up by the
- * inner address in the IPv4 sets, at its offset in the header.
+ * IPv6 addresses that carry an IPv4 one (range_embedded() in bpf/ranges.h) are refused by the inner
+ * address as well: whatever its offset in the header, it is noted, and judged in one chain (`refused`,
+ * `metadata`) like the destination of an IPv4 packet. `metadata` is asked, and there, only when
+ * openings follow: all that it refuses is refused behind them as well.
  */
 #include <netinet/in.h> /* before the kernel's own declarations of the same */
 #include <linux/netfilter.h>
@@ -57,7 +61,7 @@ static struct nft_rule nft_input_rule(struct nft_batch *b)
 	return nft_rule_in(b, NFT_TABLE, "input");
 }
 
-static void nft_input_ports(struct nft_batch *b)
+static void nft_input_ports(struct nft_batch *b, bool closed)
 {
 	static const uint8_t protocols[] = {IPPROTO_UDP, IPPROTO_TCP};
 	struct nft_rule r;
@@ -66,7 +70,10 @@ static void nft_input_ports(struct nft_batch *b)
 		r = nft_input_rule(b);
 		nft_rule_protocol(&r, protocols[i]);
 		nft_rule_port(&r, NFT_DNS, NFT_DNS);
-		nft_rule_accept(&r);
+		if (closed)
+			nft_rule_goto(&r, "refuse");
+		else
+			nft_rule_accept(&r);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++) {
 		r = nft_input_rule(b);
@@ -76,36 +83,31 @@ static void nft_input_ports(struct nft_batch *b)
 	}
 }
 
-static void nft_input_loopback(struct nft_batch *b)
+/* One address of the network header, as a rule that accepts. */
+static void nft_local_put_one(
+	struct nft_batch *b, const char *chain, uint8_t nfproto, const uint8_t *address, uint32_t n)
 {
-	static const uint8_t loopback4[] = {127}, loopback6[16] = {[15] = 1};
-	struct nft_rule r = nft_input_rule(b);
+	struct nft_rule r = nft_rule_in(b, NFT_TABLE, chain);
 
-	nft_rule_family(&r, NFPROTO_IPV4);
-	nft_rule_bytes(&r, NFT_DADDR4, sizeof(loopback4), NULL, loopback4);
-	nft_rule_accept(&r);
-	r = nft_input_rule(b);
-	nft_rule_family(&r, NFPROTO_IPV6);
-	nft_rule_bytes(&r, NFT_DADDR6, sizeof(loopback6), NULL, loopback6);
+	nft_rule_family(&r, nfproto);
+	nft_rule_bytes(&r, nfproto == NFPROTO_IPV4 ? NFT_DADDR4 : NFT_DADDR6, n, NULL, address);
 	nft_rule_accept(&r);
 }
 
-static void nft_input_own(struct nft_batch *b, const struct nft_spec *spec)
+void nft_local_put(struct nft_batch *b, const char *chain, const struct nft_spec *spec)
 {
-	struct nft_rule r = nft_input_rule(b);
+	static const uint8_t loopback4[] = {127}, loopback6[16] = {[15] = 1};
+	struct nft_rule r;
 
-	nft_rule_family(&r, NFPROTO_IPV4);
-	nft_rule_bytes(&r, NFT_DADDR4, sizeof(spec->own4), NULL, spec->own4);
-	nft_rule_accept(&r);
-	r = nft_input_rule(b);
-	nft_rule_family(&r, NFPROTO_IPV6);
-	nft_rule_bytes(&r, NFT_DADDR6, sizeof(spec->own6), NULL, spec->own6);
-	nft_rule_accept(&r);
-	r = nft_input_rule(b);
+	nft_local_put_one(b, chain, NFPROTO_IPV4, loopback4, sizeof(loopback4));
+	nft_local_put_one(b, chain, NFPROTO_IPV6, loopback6, sizeof(loopback6));
+	nft_local_put_one(b, chain, NFPROTO_IPV4, spec->own4, sizeof(spec->own4));
+	nft_local_put_one(b, chain, NFPROTO_IPV6, spec->own6, sizeof(spec->own6));
+	r = nft_rule_in(b, NFT_TABLE, chain);
 	nft_rule_family(&r, NFPROTO_IPV4);
 	nft_rule_in_set(&r, NFT_DADDR4, 4, false, "local4");
 	nft_rule_accept(&r);
-	r = nft_input_rule(b);
+	r = nft_rule_in(b, NFT_TABLE, chain);
 	nft_rule_family(&r, NFPROTO_IPV6);
 	nft_rule_in_set(&r, NFT_DADDR6, 16, false, "local6");
 	nft_rule_accept(&r);
@@ -147,40 +149,96 @@ static void nft_input_openings(struct nft_batch *b, const struct nft_spec *spec,
 			nft_input_opening(b, &spec->openings[i]);
 }
 
-/* Refuses what is in the two sets, and in every form that hides an address of the IPv4 one. */
-static void nft_input_refusals(struct nft_batch *b, const char *set4, const char *set6)
-{
-	struct nft_rule r = nft_input_rule(b);
+/* What is refused at one place of the order: a chain for noted IPv4 addresses, and for IPv6 ones rules
+ * in `input`. */
+struct nft_input_refusals {
+	const char *chain;
+	enum intervals_kind kind;
+	bool host; /* the host's addresses too */
+	uint32_t id; /* of its set of IPv4 addresses; the next is that of its IPv6 ones */
+};
 
-	nft_rule_family(&r, NFPROTO_IPV4);
-	nft_rule_in_set(&r, NFT_DADDR4, 4, false, set4);
+static const struct nft_input_refusals nft_input_metadata = {
+	.chain = "metadata", .kind = INTERVALS_METADATA, .id = NFT_SETS_RANGES};
+static const struct nft_input_refusals nft_input_all = {
+	.chain = "refused", .kind = INTERVALS_REFUSED, .host = true, .id = NFT_SETS_RANGES + 2};
+
+/* The chain that judges what was noted. */
+static void nft_input_put_noted(struct nft_batch *b, const struct nft_input_refusals *what)
+{
+	struct nft_rule r;
+
+	nft_chain_put_inner(b, what->chain);
+	nft_sets_put_ranges(b, what->kind, 4, what->id);
+	r = nft_rule_in(b, NFT_TABLE, what->chain);
+	nft_rule_noted_in(&r, NULL, what->id);
 	nft_rule_goto(&r, "refuse");
+	if (!what->host)
+		return;
+	r = nft_rule_in(b, NFT_TABLE, what->chain);
+	nft_rule_noted_in(&r, "host4", 0);
+	nft_rule_goto(&r, "refuse");
+}
+
+static void nft_input_refusals(struct nft_batch *b, const struct nft_input_refusals *what)
+{
+	struct nft_rule r;
+
+	nft_input_put_noted(b, what);
+	nft_sets_put_ranges(b, what->kind, 16, what->id + 1);
+	r = nft_input_rule(b);
+	nft_rule_family(&r, NFPROTO_IPV4);
+	nft_rule_note(&r, NFT_DADDR4, false);
+	nft_rule_jump(&r, what->chain);
 	r = nft_input_rule(b);
 	nft_rule_family(&r, NFPROTO_IPV6);
-	nft_rule_in_set(&r, NFT_DADDR6, 16, false, set6);
+	nft_rule_in_own_set(&r, NFT_DADDR6, 16, what->id + 1);
 	nft_rule_goto(&r, "refuse");
+	if (what->host) {
+		r = nft_input_rule(b);
+		nft_rule_family(&r, NFPROTO_IPV6);
+		nft_rule_in_set(&r, NFT_DADDR6, 16, false, "host6");
+		nft_rule_goto(&r, "refuse");
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(nft_input_forms); i++) {
 		const struct nft_input_form *f = &nft_input_forms[i];
 
 		r = nft_input_rule(b);
 		nft_rule_family(&r, NFPROTO_IPV6);
 		nft_rule_bytes(&r, NFT_DADDR6 + f->offset, f->n, f->mask, f->value);
-		nft_rule_in_set(&r, NFT_DADDR6 + f->inner, 4, f->inverted, set4);
-		nft_rule_goto(&r, "refuse");
+		nft_rule_note(&r, NFT_DADDR6 + f->inner, f->inverted);
+		nft_rule_jump(&r, what->chain);
 	}
 }
 
-static void nft_input_questions(struct nft_batch *b, const struct nft_spec *spec)
+/* The container runtime's resolver is asked at port 53 alone, which has been judged before. */
+static void nft_input_resolver(struct nft_batch *b)
+{
+	struct nft_rule r = nft_input_rule(b);
+
+	nft_rule_family(&r, NFPROTO_IPV4);
+	nft_rule_bytes(&r, NFT_DADDR4, sizeof(nft_resolver), NULL, nft_resolver);
+	nft_rule_goto(&r, "refuse");
+}
+
+static bool nft_input_opens(const struct nft_spec *spec)
+{
+	for (size_t i = 0; i < spec->nopenings; i++)
+		if (!spec->openings[i].metadata)
+			return true;
+	return false;
+}
+
+static void nft_input_addresses(struct nft_batch *b, const struct nft_spec *spec)
 {
 	struct nft_rule r;
 
-	nft_input_ports(b);
-	nft_input_loopback(b);
-	nft_input_own(b, spec);
 	nft_input_openings(b, spec, true);
-	nft_input_refusals(b, "metadata4", "metadata6");
-	nft_input_openings(b, spec, false);
-	nft_input_refusals(b, "refused4", "refused6");
+	if (nft_input_opens(spec)) {
+		nft_input_refusals(b, &nft_input_metadata);
+		nft_input_openings(b, spec, false);
+	}
+	nft_input_refusals(b, &nft_input_all);
 	r = nft_input_rule(b);
 	nft_rule_protocol(&r, IPPROTO_TCP);
 	nft_rule_accept(&r);
@@ -194,10 +252,12 @@ void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 	r = nft_input_rule(b);
 	nft_rule_interface(&r, NFT_META_IIF, NFT_LO, false);
 	nft_rule_drop(&r);
-	if (spec->closed)
-		nft_input_loopback(b);
-	else
-		nft_input_questions(b, spec);
+	nft_input_ports(b, spec->closed);
+	if (spec->resolver)
+		nft_input_resolver(b);
+	nft_local_put(b, "input", spec);
+	if (!spec->closed)
+		nft_input_addresses(b, spec);
 	r = nft_input_rule(b);
 	nft_rule_goto(&r, "refuse");
 }

@@ -13,7 +13,13 @@
 #include "netns-helper/nft_batch.h"
 #include "netns-helper/nft_rule.h"
 
-enum { NFT_RULE_DPORT = 2 }; /* offset in the TCP and the UDP header */
+enum {
+	NFT_RULE_SPORT = 0, /* offsets in the TCP and the UDP header */
+	NFT_RULE_DPORT = 2,
+	NFT_RULE_FLAGS = 13, /* … in the TCP header */
+	NFT_RULE_SYN = 0x02,
+	NFT_RULE_ACK = 0x10,
+};
 
 struct nft_rule nft_rule_in(struct nft_batch *b, const char *table, const char *chain)
 {
@@ -122,6 +128,14 @@ void nft_rule_port(struct nft_rule *r, uint16_t lo, uint16_t hi)
 	nft_rule_compare(r, NFT_CMP_LTE, &to, sizeof(to));
 }
 
+void nft_rule_source_port(struct nft_rule *r, uint16_t port)
+{
+	const uint16_t wire = htons(port);
+
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_SPORT, sizeof(wire));
+	nft_rule_compare(r, NFT_CMP_EQ, &wire, sizeof(wire));
+}
+
 void nft_rule_bytes(
 	struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value)
 {
@@ -133,21 +147,112 @@ void nft_rule_bytes(
 	nft_rule_compare(r, NFT_CMP_EQ, value, n);
 }
 
-void nft_rule_in_set(
-	struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set)
+/* 4 to 16 bytes of the network header, inverted first when asked, into the register. */
+static void nft_rule_take(struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted)
 {
 	uint8_t ones[16];
-	struct nftnl_expr *e;
 
 	memset(ones, 0xff, sizeof(ones));
 	nft_rule_load(r, NFT_PAYLOAD_NETWORK_HEADER, offset, n);
 	if (inverted)
 		nft_rule_bits(r, ones, ones, n);
+}
+
+static void nft_rule_lookup(struct nft_rule *r, const char *set, uint32_t id)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "lookup");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
+	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, set ? set : NFT_RULE_OWN_SET);
+	if (!set)
+		nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SET_ID, id);
+}
+
+void nft_rule_in_set(
+	struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set)
+{
+	nft_rule_take(r, offset, n, inverted);
+	nft_rule_lookup(r, set, 0);
+}
+
+void nft_rule_in_own_set(struct nft_rule *r, uint32_t offset, uint32_t n, uint32_t id)
+{
+	nft_rule_take(r, offset, n, false);
+	nft_rule_lookup(r, NULL, id);
+}
+
+void nft_rule_note(struct nft_rule *r, uint32_t offset, bool inverted)
+{
+	struct nftnl_expr *e;
+
+	nft_rule_take(r, offset, 4, inverted);
+	e = nft_rule_add(r, "meta");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, NFT_META_PRIORITY);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_SREG, NFT_REG_1);
+}
+
+void nft_rule_noted_in(struct nft_rule *r, const char *set, uint32_t id)
+{
+	nft_rule_meta(r, NFT_META_PRIORITY);
+	nft_rule_lookup(r, set, id);
+}
+
+void nft_rule_syn(struct nft_rule *r)
+{
+	static const uint8_t mask[] = {NFT_RULE_SYN | NFT_RULE_ACK}, none[1],
+			     syn[] = {NFT_RULE_SYN};
+
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_FLAGS, sizeof(syn));
+	nft_rule_bits(r, mask, none, sizeof(syn));
+	nft_rule_compare(r, NFT_CMP_EQ, syn, sizeof(syn));
+}
+
+static void nft_rule_value(struct nft_rule *r, uint32_t reg, const void *value, uint32_t n)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "immediate");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, reg);
+	nftnl_expr_set(e, NFTNL_EXPR_IMM_DATA, value, n);
+}
+
+/* register 1 = what the map says of the masked source port */
+static void nft_rule_mapped(struct nft_rule *r, uint16_t mask, const char *map)
+{
+	const uint16_t bits = htons(mask), none = 0;
+	struct nftnl_expr *e;
+
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_SPORT, sizeof(bits));
+	nft_rule_bits(r, (const uint8_t *)&bits, (const uint8_t *)&none, sizeof(bits));
 	e = nft_rule_add(r, "lookup");
 	if (!e)
 		return;
 	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
-	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, set);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_DREG, NFT_REG_1);
+	nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, map);
+}
+
+void nft_rule_tproxy(struct nft_rule *r, const struct nft_rule_target *target)
+{
+	const uint16_t port = htons(target->port);
+	struct nftnl_expr *e;
+
+	if (target->port)
+		nft_rule_value(r, NFT_REG_1, &port, sizeof(port));
+	else
+		nft_rule_mapped(r, target->mask, target->map);
+	nft_rule_value(r, NFT_REG_2, target->address, target->nfproto == NFPROTO_IPV4 ? 4 : 16);
+	e = nft_rule_add(r, "tproxy");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_TPROXY_FAMILY, target->nfproto);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_TPROXY_REG_ADDR, NFT_REG_2);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_TPROXY_REG_PORT, NFT_REG_1);
 }
 
 static void nft_rule_send(struct nft_rule *r)
@@ -190,6 +295,17 @@ void nft_rule_drop(struct nft_rule *r)
 void nft_rule_goto(struct nft_rule *r, const char *chain)
 {
 	nft_rule_verdict(r, (uint32_t)NFT_GOTO, chain);
+}
+
+void nft_rule_notrack(struct nft_rule *r)
+{
+	(void)nft_rule_add(r, "notrack"); /* takes nothing; failure sticks in the batch */
+	nft_rule_send(r);
+}
+
+void nft_rule_jump(struct nft_rule *r, const char *chain)
+{
+	nft_rule_verdict(r, (uint32_t)NFT_JUMP, chain);
 }
 
 static void nft_rule_reject(struct nft_rule *r, uint32_t type, uint8_t code)

@@ -15,6 +15,9 @@
 struct nft_batch;
 struct nftnl_rule;
 
+/* The name under which a set without one is put; the kernel makes another of it. */
+#define NFT_RULE_OWN_SET "__set%d"
+
 struct nft_rule {
 	struct nft_batch *batch;
 	struct nftnl_rule *rule; /* NULL when memory is out */
@@ -31,18 +34,45 @@ void nft_rule_family(struct nft_rule *r, uint8_t nfproto);
 void nft_rule_protocol(struct nft_rule *r, uint8_t protocol);
 /* th dport lo-hi (host order), of TCP or UDP: after nft_rule_protocol(). */
 void nft_rule_port(struct nft_rule *r, uint16_t lo, uint16_t hi);
+/* th sport, likewise. */
+void nft_rule_source_port(struct nft_rule *r, uint16_t port);
 /* n ≤ 16 bytes of the network header at the offset, under the mask (NULL = all), are these. */
 void nft_rule_bytes(
 	struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *mask, const uint8_t *value);
 /* n bytes of the network header at the offset, inverted first when asked, are in the set. */
 void nft_rule_in_set(
 	struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted, const char *set);
+/* The same in the set that has been put with that id and is for this rule alone. */
+void nft_rule_in_own_set(struct nft_rule *r, uint32_t offset, uint32_t n, uint32_t id);
+/*
+ * 4 bytes of the network header, inverted first when asked, are noted in the packet for the rules to
+ * come: an address that can stand at several places is judged in one chain. The note is the packet's
+ * priority, which nobody reads once it has arrived at lo.
+ */
+void nft_rule_note(struct nft_rule *r, uint32_t offset, bool inverted);
+/* What was noted is in the set; with a name the table's, without one that of the id as above. */
+void nft_rule_noted_in(struct nft_rule *r, const char *set, uint32_t id);
+/* A TCP segment that opens a connection: SYN without ACK. */
+void nft_rule_syn(struct nft_rule *r);
+
+/* What a packet is redirected to, of the family that the rule matches. */
+struct nft_rule_target {
+	uint8_t nfproto;
+	const uint8_t *address; /* 4 or 16 bytes */
+	uint16_t port; /* host order; 0: what the map says */
+	const char *map; /* masked source port → port */
+	uint16_t mask; /* of the source port, host order */
+};
+/* tproxy: gives the packet to the transparent socket; where there is none the rule ends here. */
+void nft_rule_tproxy(struct nft_rule *r, const struct nft_rule_target *target);
 
 /* The actions; each sends the rule off and frees it. */
 void nft_rule_accept(struct nft_rule *r);
 void nft_rule_drop(struct nft_rule *r);
 void nft_rule_goto(struct nft_rule *r, const char *chain);
+void nft_rule_jump(struct nft_rule *r, const char *chain);
 void nft_rule_reset(struct nft_rule *r); /* reject with tcp reset */
+void nft_rule_notrack(struct nft_rule *r);
 /* reject with icmpx; NFT_REJECT_ICMPX_… */
 void nft_rule_unreachable(struct nft_rule *r, uint8_t code);
 

@@ -2,11 +2,14 @@
 /*
  * nft_sets.c – the sets of the table.
  *
- *   metadata4, metadata6, refused4, refused6   the rows of bpf/ranges.h, as intervals; never change
- *   host4, host6                               the host's own addresses
- *   local4, local6                             further addresses of the sandbox, of its uplink
+ *   host4, host6     the host's own addresses
+ *   local4, local6   further addresses of the sandbox, of its uplink
+ *   slots4, slots6   in the nft lane, masked source port → listener's port
+ *   without a name   the rows of bpf/ranges.h, as intervals; never change. For one rule each, since a
+ *                    named set of intervals costs 16 KiB in the kernel however short it is
+ *                    (6.18: nft_set_rbtree keeps an array for a thousand beside its tree)
  *
- * The last four come with the table and are replaced as a whole, in one transaction, when the
+ * host and local come with the table and are replaced as a whole, in one transaction, when the
  * addresses change.
  */
 #include <errno.h>
@@ -18,7 +21,6 @@
 #include <libmnl/libmnl.h>
 #include <libnftnl/set.h>
 
-#include "netns-helper/intervals.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/nft_internal.h"
 
@@ -28,20 +30,7 @@ enum {
 	NFT_SETS_MESSAGE = 256, /* elements in one message */
 	NFT_SETS_IPADDR = 7, /* nft's own numbers for key types: only how it prints a set */
 	NFT_SETS_IP6ADDR = 8,
-};
-
-/* A set of addresses, one row each: name, which addresses, their width. */
-struct nft_sets_ranges {
-	const char *name;
-	enum intervals_kind kind;
-	uint32_t width;
-};
-
-static const struct nft_sets_ranges nft_sets_ranges[] = {
-	{"metadata4", INTERVALS_METADATA, 4},
-	{"metadata6", INTERVALS_METADATA, 16},
-	{"refused4", INTERVALS_REFUSED, 4},
-	{"refused6", INTERVALS_REFUSED, 16},
+	NFT_SETS_PORT = 13,
 };
 
 /* A list of addresses in two sets, one for each family. */
@@ -67,6 +56,12 @@ static struct nftnl_set *nft_sets_named(struct nft_batch *b, const char *name)
 	return s;
 }
 
+static uint32_t nft_sets_type(uint32_t width)
+{
+	return width == 4 ? NFT_SETS_IPADDR : width == 16 ? NFT_SETS_IP6ADDR : NFT_SETS_PORT;
+}
+
+/* A map, when flags say so, leads to ports. */
 static void nft_sets_declare(
 	struct nft_batch *b, const char *name, uint32_t width, uint32_t flags, uint32_t id)
 {
@@ -78,8 +73,12 @@ static void nft_sets_declare(
 	nftnl_set_set_u32(s, NFTNL_SET_ID, id);
 	nftnl_set_set_u32(s, NFTNL_SET_FAMILY, NFPROTO_INET);
 	nftnl_set_set_u32(s, NFTNL_SET_KEY_LEN, width);
-	nftnl_set_set_u32(s, NFTNL_SET_KEY_TYPE, width == 4 ? NFT_SETS_IPADDR : NFT_SETS_IP6ADDR);
+	nftnl_set_set_u32(s, NFTNL_SET_KEY_TYPE, nft_sets_type(width));
 	nftnl_set_set_u32(s, NFTNL_SET_FLAGS, flags);
+	if (flags & NFT_SET_MAP) {
+		nftnl_set_set_u32(s, NFTNL_SET_DATA_TYPE, NFT_SETS_PORT);
+		nftnl_set_set_u32(s, NFTNL_SET_DATA_LEN, sizeof(uint16_t));
+	}
 	message = nft_batch_begin(b, NFT_MSG_NEWSET, NFPROTO_INET, NLM_F_CREATE);
 	nftnl_set_nlmsg_build_payload(message, s);
 	nft_batch_end(b);
@@ -123,20 +122,22 @@ static bool nft_sets_after(uint8_t *address, uint32_t width)
 
 /* An interval is a first element and one behind its last, flagged; the end of all addresses has
  * none behind it. */
-static void nft_sets_put_ranges(struct nft_batch *b, const struct nft_sets_ranges *row, uint32_t id)
+void nft_sets_put_ranges(struct nft_batch *b, enum intervals_kind kind, uint32_t width, uint32_t id)
 {
 	struct interval intervals[INTERVALS_MAX];
-	size_t n = intervals_of(row->kind, row->width, intervals);
+	size_t n = intervals_of(kind, width, intervals);
 	struct nftnl_set *s;
 
-	nft_sets_declare(b, row->name, row->width, NFT_SET_INTERVAL | NFT_SET_CONSTANT, id);
-	s = nft_sets_named(b, row->name);
+	nft_sets_declare(b, NFT_RULE_OWN_SET, width,
+		NFT_SET_ANONYMOUS | NFT_SET_INTERVAL | NFT_SET_CONSTANT, id);
+	s = nft_sets_named(b, NFT_RULE_OWN_SET);
 	if (!s)
 		return;
+	nftnl_set_set_u32(s, NFTNL_SET_ID, id);
 	for (size_t i = 0; i < n; i++) {
-		nft_sets_element(b, s, intervals[i].lo, row->width, false);
-		if (nft_sets_after(intervals[i].hi, row->width))
-			nft_sets_element(b, s, intervals[i].hi, row->width, true);
+		nft_sets_element(b, s, intervals[i].lo, width, false);
+		if (nft_sets_after(intervals[i].hi, width))
+			nft_sets_element(b, s, intervals[i].hi, width, true);
 	}
 	nft_sets_send(b, s, NFT_MSG_NEWSETELEM);
 }
@@ -180,12 +181,33 @@ static void nft_sets_fill_pair(struct nft_batch *b, const struct nft_sets_pair *
 	nft_sets_fill(b, pair->v6, false, addresses, n);
 }
 
+void nft_sets_put_slots(
+	struct nft_batch *b, const char *name, uint32_t id, const uint16_t *ports, unsigned int n)
+{
+	struct nftnl_set *s;
+
+	nft_sets_declare(b, name, sizeof(uint16_t), NFT_SET_MAP | NFT_SET_CONSTANT, id);
+	s = nft_sets_named(b, name);
+	if (!s)
+		return;
+	for (unsigned int i = 0; i < NFT_SLOTS; i++) {
+		const uint16_t key = htons((uint16_t)(i << NFT_SLOTS_SHIFT)),
+			       port = htons(ports[i % n]);
+		struct nftnl_set_elem *e = nftnl_set_elem_alloc();
+
+		if (!e || nftnl_set_elem_set(e, NFTNL_SET_ELEM_KEY, &key, sizeof(key)) < 0 ||
+			nftnl_set_elem_set(e, NFTNL_SET_ELEM_DATA, &port, sizeof(port)) < 0)
+			nft_batch_fail(b, -ENOMEM);
+		if (e)
+			nftnl_set_elem_add(s, e);
+	}
+	nft_sets_send(b, s, NFT_MSG_NEWSETELEM);
+}
+
 void nft_sets_put(struct nft_batch *b, const struct nft_spec *spec)
 {
 	uint32_t id = 1;
 
-	for (size_t i = 0; i < ARRAY_SIZE(nft_sets_ranges); i++)
-		nft_sets_put_ranges(b, &nft_sets_ranges[i], id++);
 	nft_sets_declare(b, nft_sets_host.v4, 4, 0, id++);
 	nft_sets_declare(b, nft_sets_host.v6, 16, 0, id++);
 	nft_sets_declare(b, nft_sets_local.v4, 4, 0, id++);

@@ -2,12 +2,13 @@
 /*
  * privileges.c – see privileges.h. The machine may not hold every capability (containers, hardened
  * hosts): what is not held is not missed here, and shows where it is needed. #syscalls: capset
- * prctl setgroups setgid setuid
+ * prctl setgroups setgid setuid prlimit64
  */
 #include <errno.h>
 #include <grp.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "netns-helper/privileges.h"
@@ -22,6 +23,7 @@ static const cap_value_t privileges_serving[] = {
 	CAP_PERFMON, /* the verifier's leave to read task structures for attribution */
 	CAP_NET_BIND_SERVICE, /* port 53 inside the sandbox */
 	CAP_KILL, /* the processes of a held sandbox, and a private daemon */
+	CAP_SYS_PTRACE, /* which process has a socket open: the links in /proc/PID/fd of other users */
 	CAP_DAC_OVERRIDE, /* rmdir in the root of the cgroup tree, which nobody may write; a private
 			     STATE */
 };
@@ -73,6 +75,17 @@ static int privileges_apply(cap_t kept)
 	return cap_set_proc(kept) < 0 ? -errno : 0;
 }
 
+/* A sandbox takes more than ten descriptors, a login session's soft limit is 1,024. */
+static int privileges_descriptors(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return -errno;
+	files.rlim_cur = files.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &files) < 0 ? -errno : 0;
+}
+
 int privileges_serve(void)
 {
 	cap_t kept = cap_init();
@@ -80,7 +93,9 @@ int privileges_serve(void)
 
 	if (!kept)
 		return -errno;
-	r = privileges_add(kept, privileges_serving, ARRAY_SIZE(privileges_serving));
+	r = privileges_descriptors();
+	if (r == 0)
+		r = privileges_add(kept, privileges_serving, ARRAY_SIZE(privileges_serving));
 	if (r == 0)
 		r = privileges_apply(kept);
 	(void)cap_free(kept); /* cannot fail for what cap_init() gave */

@@ -30,7 +30,14 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-enum { SANDBOXES_LEAVING_MS = 5000, SANDBOXES_POLL_MS = 10 };
+enum {
+	SANDBOXES_LEAVING_MS = 5000,
+	SANDBOXES_POLL_MS = 10,
+	SANDBOXES_HOSTS = 16, /* tables that are given new addresses in one turn of the loop */
+	SANDBOXES_HOSTS_MS = 1000, /* until a table that failed is tried again */
+};
+
+static const char sandboxes_hosts[] = "host addresses"; /* as a feature */
 
 const char sandboxes_no_daemon[] = "sallyportd is not running: start it with `sallyportd --config "
 				   "FILE`, or both with `scripts/sallyport up`";
@@ -69,10 +76,10 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 		told.tell(told.who, error, text);
 }
 
-void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer,
-	struct dialler *dialler)
+void sandboxes_init(struct sandboxes *s, const struct lane_bpf *bpf, struct dialler *dialler,
+	const struct hosts_list *hosts)
 {
-	*s = (struct sandboxes){.programs = programs, .steer = steer, .dialler = dialler};
+	*s = (struct sandboxes){.bpf = bpf, .dialler = dialler, .hosts = hosts};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
@@ -146,14 +153,18 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	int r;
 
 	r = sandboxes_admit(s, spec, fault);
+	if (r == 0)
+		r = lane_choose((enum proto_lane)spec->request->lane, spec->request->strict, s->bpf,
+			fault, &whole.lane);
 	if (r < 0)
 		return r;
 	sandbox = calloc(1, sizeof(*sandbox));
 	if (!sandbox)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	whole.daemon = s->daemon;
-	whole.programs = s->programs;
-	whole.steer = s->steer;
+	whole.programs = s->bpf->programs;
+	whole.steer = s->bpf->steer;
+	whole.hosts = s->hosts;
 	r = attach_begin(&whole, fault, &sandbox->attachment);
 	if (r < 0) {
 		free(sandbox);
@@ -168,7 +179,8 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	sandbox->next = s->first;
 	s->first = sandbox;
 	s->count++;
-	log_info("sandbox %s: offered%s", sandbox->attachment->id,
+	log_info("sandbox %s: offered in the %s lane%s", sandbox->attachment->id,
+		lane_name(sandbox->attachment->lane),
 		sandbox->attachment->routes.v6 ? "" : "; its network namespace has no IPv6");
 	*ret = sandbox;
 	return 0;
@@ -452,10 +464,42 @@ void sandboxes_done(struct sandboxes *s)
 	notes_free(&s->notes);
 }
 
+void sandboxes_hosts_changed(struct sandboxes *s)
+{
+	for (struct sandbox *one = s->first; one; one = one->next)
+		one->hosts_due = one->state == SANDBOX_ACTIVE;
+	s->hosts_ms = 0;
+}
+
+/* Tables that do not have the host's addresses of now; the milliseconds until the next turn, -1 = all have. */
+static int sandboxes_renew_hosts(struct sandboxes *s, uint64_t now)
+{
+	unsigned int turns = 0;
+	bool failed = false;
+	int r;
+
+	if (now < s->hosts_ms)
+		return (int)(s->hosts_ms - now);
+	for (struct sandbox *one = s->first; one; one = one->next) {
+		if (!one->hosts_due || one->state != SANDBOX_ACTIVE)
+			continue;
+		if (turns++ == SANDBOXES_HOSTS)
+			return 0;
+		r = attach_renew_hosts(one->attachment);
+		one->hosts_due = r < 0;
+		failed |= r < 0;
+		sandboxes_note(s, one->attachment->id, sandboxes_hosts, r < 0 ? strerror(-r) : "",
+			"new addresses of the host are not refused by its nft table yet; is tried "
+			"again");
+	}
+	s->hosts_ms = failed ? now + SANDBOXES_HOSTS_MS : 0;
+	return failed ? SANDBOXES_HOSTS_MS : -1;
+}
+
 int sandboxes_tick(struct sandboxes *s)
 {
 	uint64_t now = clock_monotonic_ms();
-	int soonest = -1;
+	int soonest = sandboxes_renew_hosts(s, now);
 
 	for (struct sandbox *one = s->first; one; one = one->next) {
 		int wait = sandboxes_turn(s, one, now);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "netns-helper/attach.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/notes.h"
 #include "netns-helper/proto.h"
 
@@ -45,6 +46,7 @@ struct sandbox {
 	bool known; /* the daemon has had an OFFER and no GONE came: a detach withdraws it */
 	bool kill; /* its processes end with it */
 	bool own_cgroup; /* its cgroup is removed with it */
+	bool hosts_due; /* its table has the host's addresses of before */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
 	struct capture_opening *openings; /* owned: what its policy opens */
@@ -55,9 +57,10 @@ struct sandbox {
 struct sandboxes {
 	struct sandbox *first;
 	size_t count;
-	struct programs *programs; /* borrowed */
-	struct steer_program *steer;
-	struct dialler *dialler; /* as programs */
+	const struct lane_bpf *bpf; /* borrowed, like the next two */
+	struct dialler *dialler; /* NULL without BPF */
+	const struct hosts_list *hosts; /* the host's own addresses */
+	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
 	bool linked; /* a daemon is connected */
 	pid_t daemon; /* … of this pid */
 	struct notes notes; /* about the machine */
@@ -66,8 +69,8 @@ struct sandboxes {
 /* What to do when sallyportd is not connected, for a person. */
 extern const char sandboxes_no_daemon[];
 
-void sandboxes_init(struct sandboxes *s, struct programs *programs, struct steer_program *steer,
-	struct dialler *dialler);
+void sandboxes_init(struct sandboxes *s, const struct lane_bpf *bpf, struct dialler *dialler,
+	const struct hosts_list *hosts);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);
@@ -111,6 +114,8 @@ int sandboxes_gone(struct sandboxes *s, const char *id);
  */
 void sandboxes_note(struct sandboxes *s, const char *id, const char *feature, const char *reason,
 	const char *remedy);
+/* The host's addresses have changed: the next sandboxes_tick() sets them everywhere. */
+void sandboxes_hosts_changed(struct sandboxes *s);
 /* Frees what the machine's notes hold. Every sandbox must be GONE. */
 void sandboxes_done(struct sandboxes *s);
 

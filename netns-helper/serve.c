@@ -50,6 +50,8 @@
 
 #include "netns-helper/daemon_link.h"
 #include "netns-helper/dialler.h"
+#include "netns-helper/hosts.h"
+#include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
 #include "netns-helper/programs.h"
@@ -57,7 +59,6 @@
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/serve.h"
 #include "netns-helper/state.h"
-#include "netns-helper/steer_program.h"
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
@@ -96,8 +97,11 @@ struct serve {
 	struct loop loop;
 	struct loop_source listener;
 	struct loop_source signals;
+	struct hosts hosts;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
+	struct dialler *dialler; /* NULL without BPF */
+	struct lane_bpf bpf;
 	struct peer *peers;
 	size_t npeers;
 	bool held; /* a sandbox has been held */
@@ -184,7 +188,7 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 	int r;
 
 	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 ||
-		request->strict > 1 || request->lane > PROTO_LANE_BPF ||
+		request->strict > 1 || request->lane > PROTO_LANE_NFT ||
 		request->bounding_said > 1 || !serve_texts_valid(request))
 		return -EPROTO;
 	r = sandboxes_attach(&peer->serve->sandboxes, &spec, asked, &fault, &peer->sandbox);
@@ -239,9 +243,10 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	if (sandbox) {
 		a = sandbox->attachment;
 		(void)snprintf(reply.text, sizeof(reply.text),
-			"%s %s mode=sealed netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
-			sandboxes_state_name(sandbox->state), (unsigned long long)a->cookie,
-			a->listeners.nslots, a->routes.v6 ? "yes" : "no",
+			"%s %s mode=sealed lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s",
+			a->id, sandboxes_state_name(sandbox->state), lane_name(a->lane),
+			(unsigned long long)a->cookie, a->listeners.nslots,
+			a->routes.v6 ? "yes" : "no",
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
 	}
 	if (!sandbox)
@@ -474,16 +479,15 @@ static int serve_signals(struct serve *serve)
 }
 
 /* The second half of the start: everything that the link and requests need is in place. */
-static int serve_listen(struct serve *serve, const struct passwd *user, struct programs *programs,
-	struct dialler *dialler, struct fault *fault)
+static int serve_listen(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
 	int link, helper, r;
 
 	link = state_listen(&serve->state, STATE_LINK_SOCK, SERVE_LINK_MODE, user->pw_gid, fault);
 	if (link < 0)
 		return link;
-	r = daemon_link_init(&serve->link, &serve->loop, &serve->sandboxes, link, programs, dialler,
-		user->pw_uid);
+	r = daemon_link_init(&serve->link, &serve->loop, &serve->sandboxes, link,
+		serve->bpf.programs, serve->dialler, user->pw_uid);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch link.sock: %s", strerror(-r));
 	helper = state_listen(&serve->state, STATE_HELPER_SOCK, SERVE_SOCK_MODE, 0, fault);
@@ -504,25 +508,63 @@ static void serve_close_peers(struct serve *serve)
 	serve_reap(serve);
 }
 
+/* What this kernel does not give, as notes about the machine. */
+static void serve_note_missing(struct serve *serve)
+{
+	const struct programs *programs = serve->bpf.programs;
+	const struct programs_lack *lack = NULL;
+
+	if (!programs)
+		sandboxes_note(
+			&serve->sandboxes, "", lane_feature, serve->bpf.missing.text, lane_remedy);
+	for (size_t i = 0; programs && (lack = programs_missing(programs, i)); i++)
+		sandboxes_note(&serve->sandboxes, "", lack->feature, lack->reason, lack->remedy);
+}
+
+/* The host's addresses have changed, or cannot be read. */
+static void serve_hosts(struct hosts *hosts)
+{
+	struct serve *serve = container_of(hosts, struct serve, hosts);
+	struct programs *programs = serve->bpf.programs;
+	struct fault fault = {""};
+	int r = 0;
+
+	if (programs)
+		r = programs_set_hosts(programs, hosts->list.ip, hosts->list.n, &fault);
+	if (r < 0)
+		sandboxes_note(&serve->sandboxes, "", "host addresses",
+			fault.text[0] ? fault.text : strerror(-r),
+			"those of before are refused, new ones perhaps not: give the host memory");
+	else if (hosts->failed)
+		sandboxes_note(&serve->sandboxes, "", "host addresses", strerror(-hosts->failed),
+			"those of before are refused, new ones are not: give the host memory");
+	else if (hosts->list.cut)
+		sandboxes_note(&serve->sandboxes, "", "host addresses",
+			"the host has more addresses than are kept; the rest is not refused",
+			"have at most 1024, or start the helper in a network namespace of its own");
+	else
+		sandboxes_note(&serve->sandboxes, "", "host addresses", "", "");
+	sandboxes_hosts_changed(&serve->sandboxes);
+}
+
 /* Start, service, end; each stage undoes only itself. */
 static int serve_with_state(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
-	struct programs *programs = NULL;
-	struct steer_program *steer = NULL;
-	struct dialler *dialler = NULL;
-	char pins[PATH_MAX + 8];
 	int r;
 
-	(void)snprintf(pins, sizeof(pins), "%s/" STATE_BPF, serve->state.path);
-	r = programs_open(pins, fault, &programs);
-	if (r == 0)
-		r = steer_program_open(fault, &steer);
-	if (r == 0)
-		r = dialler_new(programs, &serve->loop, serve->options->private, fault, &dialler);
+	lane_load(&serve->bpf, &serve->state);
+	r = serve->bpf.programs ? dialler_new(serve->bpf.programs, &serve->loop,
+					  serve->options->private, fault, &serve->dialler)
+				: 0;
+	sandboxes_init(&serve->sandboxes, &serve->bpf, serve->dialler, &serve->hosts.list);
 	if (r < 0)
 		goto out;
-	sandboxes_init(&serve->sandboxes, programs, steer, dialler);
-	r = serve_listen(serve, user, programs, dialler, fault);
+	serve_note_missing(serve);
+	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
+	if (r < 0)
+		goto out;
+	serve_hosts(&serve->hosts);
+	r = serve_listen(serve, user, fault);
 	if (r < 0)
 		goto out;
 	log_info("serving in %s", serve->state.path);
@@ -532,10 +574,10 @@ out:
 	if (serve->link.loop)
 		daemon_link_done(&serve->link, serve->options->private);
 	sandboxes_done(&serve->sandboxes);
+	hosts_close(&serve->hosts);
 	cleanup_close(&serve->listener.fd);
-	steer_program_close(steer);
-	dialler_free(dialler);
-	programs_close(programs);
+	dialler_free(serve->dialler);
+	lane_unload(&serve->bpf);
 	return r;
 }
 
@@ -556,9 +598,7 @@ static int serve_start(struct serve *serve, struct fault *fault)
 	r = state_open(serve->options->state, user->pw_gid, fault, &serve->state);
 	if (r < 0)
 		return r;
-	r = state_mount(&serve->state, fault);
-	if (r == 0)
-		r = serve_with_state(serve, user, fault);
+	r = serve_with_state(serve, user, fault);
 	state_close(&serve->state, serve->options->private && r == 0);
 	return r;
 }

@@ -23,10 +23,10 @@ int main(void)
 	probe_move(cgroup, pid);
 	fd = openat(cgroup, "cgroup.kill", O_WRONLY | O_CLOEXEC);
 	if (fd < 0 || write(fd, "1", 1) != 1) {
-		printf("skipped cgroup_kill: %s\n", strerror(errno));
+		status = errno;
 		(void)kill(child, SIGKILL);
 		(void)waitpid(child, NULL, 0);
-		exit(PROBE_SKIPPED);
+		probe_skipped("%s", strerror(status));
 	}
 	probe_need(waitpid(child, &status, 0) == child, "waiting");
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)

@@ -3,48 +3,80 @@
  * nft_refuse.c – an inet table refuses on INPUT of lo by an interval set: TCP by a reset, connected
  * UDP by port unreachable, both at once. (In OUTPUT a UDP sender would get EPERM.)
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
+#include <libnftnl/set.h>
 
-#include "probe.h"
+#include "probe_nft.h"
 
-static int try(int type)
+#define SET "refused"
+
+static void element(struct nftnl_set *set, const char *address, uint32_t flags)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(443)};
-	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct nftnl_set_elem *e = nftnl_set_elem_alloc();
+	const in_addr_t key = inet_addr(address);
 
-	to.sin_addr.s_addr = inet_addr("10.1.2.3");
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
-		return errno;
-	if (send(fd, "x", 1, MSG_NOSIGNAL) < 0 || poll(&p, 1, 2000) != 1)
-		return errno ? errno : ETIMEDOUT;
-	return recv(fd, &to, sizeof(to), 0) < 0 ? errno : 0;
+	probe_need(e, "memory");
+	nftnl_set_elem_set(e, NFTNL_SET_ELEM_KEY, &key, sizeof(key));
+	if (flags)
+		nftnl_set_elem_set_u32(e, NFTNL_SET_ELEM_FLAGS, flags);
+	nftnl_set_elem_add(set, e);
+}
+
+/* 10.0.0.0/8 */
+static void interval_set(struct nft_batch *b)
+{
+	struct nftnl_set *set = nftnl_set_alloc();
+
+	probe_need(set, "memory");
+	probe_need(nftnl_set_set_str(set, NFTNL_SET_TABLE, PROBE_TABLE) == 0 &&
+			   nftnl_set_set_str(set, NFTNL_SET_NAME, SET) == 0,
+		"memory");
+	nftnl_set_set_u32(set, NFTNL_SET_ID, 1);
+	nftnl_set_set_u32(set, NFTNL_SET_FAMILY, NFPROTO_INET);
+	nftnl_set_set_u32(set, NFTNL_SET_FLAGS, NFT_SET_INTERVAL);
+	nftnl_set_set_u32(set, NFTNL_SET_KEY_TYPE, 7); /* ipv4_addr, for who prints it */
+	nftnl_set_set_u32(set, NFTNL_SET_KEY_LEN, 4);
+	nftnl_set_nlmsg_build_payload(
+		nft_batch_begin(b, NFT_MSG_NEWSET, NFPROTO_INET, NLM_F_CREATE), set);
+	nft_batch_end(b);
+	element(set, "10.0.0.0", 0);
+	element(set, "11.0.0.0", NFT_SET_ELEM_INTERVAL_END);
+	nftnl_set_elems_nlmsg_build_payload(
+		nft_batch_begin(b, NFT_MSG_NEWSETELEM, NFPROTO_INET, NLM_F_CREATE), set);
+	nft_batch_end(b);
+	nftnl_set_free(set);
+}
+
+static void refuse(struct nft_batch *b, uint8_t protocol)
+{
+	const uint8_t family = NFPROTO_IPV4;
+	struct nftnl_rule *r = probe_nft_rule("input");
+	struct nftnl_expr *e;
+
+	probe_nft_meta(r, NFT_META_NFPROTO, &family, sizeof(family));
+	probe_nft_protocol(r, protocol);
+	probe_nft_payload(r, NFT_PAYLOAD_NETWORK_HEADER, 16, 4); /* ip daddr */
+	e = probe_nft_expr(r, "lookup");
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
+	probe_need(nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, SET) == 0, "memory");
+	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SET_ID, 1);
+	probe_nft_reject(b, r, protocol == IPPROTO_TCP);
 }
 
 int main(void)
 {
-	static const char rules[] =
-		"table inet probe { set refused { type ipv4_addr; flags interval; elements = { "
-		"10.0.0.0/8 } }\n"
-		"chain input { type filter hook input priority mangle; policy accept;\n"
-		"ip daddr @refused meta l4proto tcp reject with tcp reset\n"
-		"ip daddr @refused reject with icmpx type port-unreachable\n"
-		"}\n}\n";
-	FILE *nft;
+	struct nft_batch *b;
 	int tcp, udp;
 
 	probe_begin("nft_refuse");
 	probe_enter_anyip();
-	nft = popen("nft -f -", "we");
-	probe_need(nft && fwrite(rules, 1, sizeof(rules) - 1, nft) == sizeof(rules) - 1, "nft");
-	if (pclose(nft) != 0)
-		probe_missing("the kernel does not take the table");
-	tcp = try(SOCK_STREAM);
-	errno = 0;
-	udp = try(SOCK_DGRAM);
+	b = probe_nft_begin();
+	interval_set(b);
+	probe_nft_chain(b, "input", "filter", NF_INET_LOCAL_IN, NF_IP_PRI_MANGLE);
+	refuse(b, IPPROTO_TCP);
+	refuse(b, IPPROTO_UDP);
+	probe_nft_commit(b, "an inet table with an interval set and rejects");
+	tcp = probe_connect("10.1.2.3", 443);
+	udp = probe_send("10.1.2.3", 443, 2000);
 	if (tcp != ECONNREFUSED || udp != ECONNREFUSED)
 		probe_missing(
 			"TCP: errno %d, UDP: errno %d, both should be %d", tcp, udp, ECONNREFUSED);

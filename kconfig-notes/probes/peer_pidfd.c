@@ -15,10 +15,8 @@ int main(void)
 
 	probe_begin("peer_pidfd");
 	probe_need(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "socketpair");
-	if (getsockopt(pair[0], SOL_SOCKET, SO_PEERPIDFD, &fd, &n) < 0) {
-		printf("skipped peer_pidfd: %s\n", strerror(errno));
-		return PROBE_SKIPPED;
-	}
+	if (getsockopt(pair[0], SOL_SOCKET, SO_PEERPIDFD, &fd, &n) < 0)
+		probe_skipped("%s", strerror(errno));
 	probe_need(fd >= 0, "a pidfd");
 	probe_ok();
 }

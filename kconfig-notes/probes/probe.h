@@ -44,6 +44,20 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void probe_missing
 	exit(PROBE_MISSING);
 }
 
+/* For what the product does without. */
+__attribute__((noreturn, format(printf, 1, 2))) static inline void probe_skipped(
+	const char *format, ...)
+{
+	va_list ap;
+
+	printf("skipped %s: ", probe_name);
+	va_start(ap, format);
+	(void)vprintf(format, ap);
+	va_end(ap);
+	printf("\n");
+	exit(PROBE_SKIPPED);
+}
+
 /* Ends the probe unless the condition holds; the errno is part of the symptom. */
 #define probe_need(condition, what)                                                                \
 	do {                                                                                       \

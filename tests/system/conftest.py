@@ -16,6 +16,10 @@
 topology.py makes edge and internet, stack.py starts helper and daemon, sandbox.py makes and attaches
 sandboxes and runs programs and sockets in them, client.py speaks raw HTTP over those. Everything is named
 after this process, so runs can go side by side, and the last fixture to end looks for what is left.
+
+Sandboxes are in the lane that the helper chooses; what BOTH_LANES names runs over both. SALLYPORT_LANE=nft
+(or bpf) runs everything in that lane. What looks at errnos, attribution or maps of BPF's bears the marker
+`bpf` and is left out in the nft lane.
 """
 import os
 import signal
@@ -28,12 +32,45 @@ sys.path[:0] = [path for path in (HERE, os.path.dirname(HERE)) if path not in sy
 
 import documents  # noqa: E402
 import topology  # noqa: E402
-from sandbox import Sandbox, leftovers  # noqa: E402
+from sandbox import Sandbox, default_lane, leftovers  # noqa: E402
 from stack import Stack, build_folder  # noqa: E402
+
+# the main job: file -> what the names of its tests contain
+BOTH_LANES = {
+    "test_capture.py": ["each_family", "CAP_01_a", "CAP_04", "CAP_10", "CAP_15", "outside_the_cgroup"],
+    "test_demonstrations.py": [""],
+    "test_dns.py": ["DNS_01", "DNS_04", "DNS_06", "bad_packet", "search_domain", "cut_is_asked"],
+    "test_endurance.py": ["OPS_01_and_two_hundred"],
+    "test_http1.py": ["many_requests", "of_every_size", "chunked_passes", "pipelined", "event_stream", "H1_13"],
+    "test_hosts.py": [""],
+    "test_lifecycle.py": ["killed_daemon", "last_detach"],
+    "test_refusals.py": [""],
+    "test_resolver.py": [""],
+    "test_tls.py": ["TLS_01", "TLS_03", "TLS_13", "TLS_24", "many_records"],
+}
+
+
+def pytest_generate_tests(metafunc):
+    names = BOTH_LANES.get(os.path.basename(metafunc.definition.path), [])
+    if "lane" not in metafunc.fixturenames or "SALLYPORT_LANE" in os.environ:
+        return
+    if any(name in metafunc.definition.name for name in names):
+        metafunc.parametrize("lane", ["bpf", "nft"], indirect=True, scope="module")
+
+
+def _lane(item):
+    return getattr(item, "callspec", None) and item.callspec.params.get("lane") or default_lane()
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = [item for item in items if item.get_closest_marker("bpf") and _lane(item) == "nft"]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_configure(config):
     """A terminated run cleans up like an interrupted one."""
+    config.addinivalue_line("markers", "bpf: looks at what only the BPF lane has")
 
     def interrupt(*_):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows is the cleaning up
@@ -68,9 +105,15 @@ def stack(world):
 
 
 @pytest.fixture(scope="module")
-def sandbox(stack):
+def lane(request):
+    """The --lane of the sandboxes."""
+    return getattr(request, "param", default_lane())
+
+
+@pytest.fixture(scope="module")
+def sandbox(stack, lane):
     """A sandbox under the shared policy that holds the shared credentials' placeholders."""
-    made = Sandbox(stack, documents.POLICY, prefix="swap")
+    made = Sandbox(stack, documents.POLICY, prefix="swap", lane=lane)
     try:
         yield made.attach()
     finally:
@@ -78,12 +121,12 @@ def sandbox(stack):
 
 
 @pytest.fixture
-def attach(stack):
+def attach(stack, lane):
     """attach(policy, prefix=..., search=...): more sandboxes, gone after the test."""
     made = []
 
     def attach(policy=documents.POLICY, on=stack, **options):
-        sandbox = Sandbox(on, policy, **options)
+        sandbox = Sandbox(on, policy, **{"lane": lane, **options})
         made.append(sandbox)
         return sandbox.attach()
 

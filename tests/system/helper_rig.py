@@ -24,6 +24,7 @@ NETNS = os.path.join(BIN, "sallyport-netns")
 VERSION = 2
 ATTACH, DETACH, LIST, ENTER = 1, 2, 3, 4
 HELLO, OFFER, WITHDRAW, ACTIVE, GONE, NOTE, DIALLER = range(16, 23)
+LANE_BPF, LANE_NFT = 1, 2
 REPLY = struct.Struct("IIiI512s")
 DIGEST = bytes(range(32))
 
@@ -94,8 +95,11 @@ class Offer:
         self.id = message[8:72].rstrip(b"\0").decode()
         self.netns, self.cgroup, self.nslots, self.has_v6 = struct.unpack_from("QQIB", message, 72)
         self.fds = fds
-        self.policy, self.flows, self.udp4 = fds[:3]
-        rest = fds[3:]
+        self.lane = message[114]
+        rest = list(fds)
+        self.policy = rest.pop(0)
+        self.flows = rest.pop(0) if self.lane == LANE_BPF else -1
+        self.udp4 = rest.pop(0)
         self.udp6 = rest.pop(0) if self.has_v6 else -1
         self.tcp4, self.tcp6 = rest[: self.nslots], rest[self.nslots:]
 

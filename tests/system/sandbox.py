@@ -4,6 +4,7 @@
 run() enters by `sallyport-netns enter` as an unprivileged user, with the trust bundle that a launcher would
 have made; joined() is a program of a runtime's own making: in cgroup and namespace, and nothing taken away.
 """
+import errno
 import itertools
 import json
 import os
@@ -29,6 +30,10 @@ USER = "nobody"
 JOINING = 'echo $$ > "$1/cgroup.procs" && shift && exec "$@"'
 
 
+def default_lane():
+    return os.environ.get("SALLYPORT_LANE", "auto")
+
+
 class Refused(OSError):
     """connect() failed inside the sandbox."""
 
@@ -38,7 +43,7 @@ class Refused(OSError):
 
 
 class Sandbox:
-    def __init__(self, stack, policy, prefix="plain", search=(), cgroup=None):
+    def __init__(self, stack, policy, prefix="plain", search=(), cgroup=None, lane=None):
         self.stack = stack
         self.id = f"{prefix}-{os.getpid()}-{next(_numbers)}"
         self.netns = Netns(self.id)
@@ -50,6 +55,7 @@ class Sandbox:
         shutil.chown(self.home, USER)
         self.trust = os.path.join(stack.world.run, f"{self.id}.trust")
         self.search = search
+        self.lane = lane or default_lane()
         self.attached = False
         self._agent = self._link = None
         self._lock = threading.Lock()
@@ -60,7 +66,7 @@ class Sandbox:
         searches = [part for name in self.search for part in ("--search", name)]
         done = self.stack.netns(
             "attach", "--id", self.id, "--netns", self.netns.path, "--cgroup", self.cgroup,
-            "--policy", self.policy, *searches,
+            "--policy", self.policy, "--lane", self.lane, *searches,
         )
         self.attached = done.returncode == 0
         return done
@@ -106,6 +112,10 @@ class Sandbox:
     def processes(self):
         with open(os.path.join(self.cgroup, "cgroup.procs"), encoding="ascii") as file:
             return [int(line) for line in file]
+
+    def errno(self, number):
+        """What a refused connect() of TCP ends with; a packet filter knows resets only."""
+        return errno.ECONNREFUSED if self.lane == "nft" else number
 
     # ---- what the daemon handed out ------------------------------------------------------------------
 

@@ -37,8 +37,9 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Stack:
-    def __init__(self, world, name, credentials=(), workers=2, extra="", resolvers="[203.0.113.53]"):
-        """credentials: [(id pattern, document file)]; extra: more lines of the daemon's configuration."""
+    def __init__(self, world, name, credentials=(), workers=2, extra="", wrapper=(), resolvers="[203.0.113.53]"):
+        """credentials: [(id pattern, document file)]; extra: more lines of the daemon's configuration;
+        wrapper: a command that runs the helper."""
         self.world = world
         self.build = build_folder()
         self.state = os.path.join(world.run, name)
@@ -46,6 +47,7 @@ class Stack:
         self.cgroups = {name: f"{self.cgroup}.{name}" for name in ("helper", "daemon")}  # the daemon has its own
         for cgroup in self.cgroups.values():
             os.mkdir(cgroup)
+        self.wrapper = list(wrapper)
         self.helper = self.daemon = None
         self._logs = {}
         lines = [
@@ -90,7 +92,7 @@ class Stack:
     def start_helper(self):
         self.helper = self._start(
             "helper",
-            [self.tool("sallyport-netns"), "--state", self.state, "serve", "--daemon-user", USER],
+            [*self.wrapper, self.tool("sallyport-netns"), "--state", self.state, "serve", "--daemon-user", USER],
         )
         until(
             lambda: self._alive(self.helper, "helper") and self.netns("list").returncode == 0,

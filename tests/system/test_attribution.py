@@ -241,7 +241,7 @@ def test_paths_of_the_executable_and_of_the_cgroup(box, stack):
     mark = stack.audit_mark()
     run(box, f"s = socket.create_connection(('{ORIGIN}', 80)); get(s, '/'); s.close()")
     run(box, "s = socket.socket()\ntry: s.connect(('10.0.0.1', 80))\nexcept PermissionError: pass\nelse: sys.exit(1)")
-    (refused,) = until(lambda: stack.audit(mark, kind="refusal", sandbox=box.id), "the refusal")
+    (refused,) = until(lambda: stack.audit(mark, kind="refusal", sandbox=box.id, reason="private range"), "the refusal")
     (connection,) = connections(stack, box, mark, 1)
     (request,) = stack.audit(mark, kind="request", sandbox=box.id)
     for event in (refused, connection, request):

@@ -37,6 +37,7 @@ def test_CAP_01_each_family_is_captured_alike(sandbox, stack, origin, way):
     assert address.removeprefix("::ffff:") in asked
 
 
+@pytest.mark.bpf
 def test_CAP_01_a_refused_address_is_refused_in_mapped_form_too(sandbox, stack, watch):
     for port, address in enumerate(("::ffff:169.254.169.254", "::ffff:10.0.0.1"), 4301):
         with pytest.raises(Refused) as plain:
@@ -93,7 +94,8 @@ def test_CAP_01_java_whose_sockets_are_all_of_IPv6(sandbox, stack, world, origin
     assert "hello from v4only.test" in done.stdout, done.stderr[-2000:]
     assert origin.last("/java").connection.peer[0] == "198.51.100.1"
     (event,) = stack.wait_audit(mark, kind="connection", sandbox=sandbox.id, host="v4only.test")
-    assert event["asked"] == "203.0.113.11:443" and event["client"]["pid"]
+    assert event["asked"] == "203.0.113.11:443"
+    assert sandbox.lane == "nft" or event["client"]["pid"]
 
 
 def test_CAP_04_loopback_inside_is_left_alone(sandbox, stack):
@@ -207,6 +209,7 @@ def test_CAP_10_connecting_to_the_listener_itself_ends_at_once(sandbox, stack, w
         assert connection.get().status == 200
 
 
+@pytest.mark.bpf
 def test_CAP_10_without_its_entry_in_the_map_a_connection_keeps_its_destination(sandbox, stack, world):
     """The entry tells who connected. Where to is the socket's own address, never the Host field's."""
     pins = os.path.join(stack.state, "bpf", "flows", sandbox.id)

@@ -335,7 +335,7 @@ def test_the_audit_is_rotated_where_the_daemon_may(another_stack, attach, world)
     stack = another_stack("rotating", extra=f"audit: {{file: {path}, size: 65536}}")
     box = attach(on=stack)
     with client.plain(box) as connection:
-        for number in range(200):
+        for number in range(400):
             assert connection.get(f"/{number}").status == 200
 
     def lines():
@@ -345,6 +345,6 @@ def test_the_audit_is_rotated_where_the_daemon_may(another_stack, attach, world)
                 found += [json.loads(line) for line in file]
         return {e["path"] for e in found if e["kind"] == "request"}
 
-    until(lambda: lines() >= {f"/{n}" for n in range(200)}, "200 requests on record")
+    until(lambda: lines() >= {f"/{n}" for n in range(400)}, "400 requests on record")
     assert os.path.exists(path + ".1")
     assert stack.get("/v1/status")["audit"]["lost"] == 0

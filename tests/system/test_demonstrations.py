@@ -92,13 +92,17 @@ def test_demonstration_4_audit_and_maps_tell_who(sandbox, stack, way):
     pid = sandbox.agent_pid
     with client.https(sandbox, host, address=address, family=family) as connection:
         assert connection.get("/audited", host=host, extra=f"Authorization: Bearer {token}\r\n").status == 200
-        flows = [e["formatted"] for e in stack.maps(f"flows/{sandbox.id}")]
-        assert any(f["key"]["dport"] == 443 and f["value"]["tgid"] == pid for f in flows), flows
+        if sandbox.lane != "nft":
+            flows = [e["formatted"] for e in stack.maps(f"flows/{sandbox.id}")]
+            assert any(f["key"]["dport"] == 443 and f["value"]["tgid"] == pid for f in flows), flows
     request = stack.wait_audit(mark, kind="request", sandbox=sandbox.id)[0]
     assert (request["method"], request["host"], request["path"], request["status"]) == ("GET", host, "/audited", 200)
     assert request["rule"] == "tests" and request["decision"] == "allow"
     assert request["uses"][0]["credential"] == "API_TOKEN"
     connected = stack.wait_audit(mark, kind="connection", sandbox=sandbox.id)[0]
+    if sandbox.lane == "nft":
+        assert connected["client"] == "unattributed", "without BPF nobody knows"
+        return
     assert connected["client"]["pid"] == pid and "python" in connected["client"]["comm"]
 
     with pytest.raises(OSError):
@@ -109,6 +113,7 @@ def test_demonstration_4_audit_and_maps_tell_who(sandbox, stack, way):
     assert any(e["key"]["dport"] == 8099 and e["value"]["client"]["tgid"] == pid for e in entries)
 
 
+@pytest.mark.bpf
 def test_a_person_can_read_the_maps_with_bpftool(sandbox, stack):
     with pytest.raises(OSError):
         sandbox.connect("169.254.169.254", 8098)

@@ -334,6 +334,10 @@ def test_who_has_taken_the_daemon_over_cannot_talk_its_way_out(another_stack, el
     stack = another_stack("taken", start=False)
     stack.start_helper()
     taken = Taken(stack)
+
+    def passes(address):  # nothing listens at port 53 over there: then it is the far side that refuses
+        return taken("tcp", address) in (0, errno.ECONNREFUSED)
+
     try:
         inner, far = ("10.0.0.1", 80), ("203.0.113.10", 80)
         assert taken("tcp", inner) == 0, "the control: before it has said hello it is anybody"
@@ -350,12 +354,12 @@ def test_who_has_taken_the_daemon_over_cannot_talk_its_way_out(another_stack, el
         assert taken("tcp", inner) == errno.EACCES
         assert taken("link")
         taken("say", [["::ffff:10.0.0.9", 5432], ["::ffff:10.0.0.8", 53]])
-        until(lambda: taken("tcp", ("10.0.0.8", 53)) == 0, "another resolver at port 53")
+        until(lambda: passes(("10.0.0.8", 53)), "another resolver at port 53")
         taken("say", [["::ffff:10.0.0.9", 5432], ["::ffff:10.0.0.7", 53]])
         until(lambda: taken("tcp", ("10.0.0.8", 53)) == errno.EACCES, "no longer that one")
-        assert taken("tcp", ("10.0.0.7", 53)) == 0
+        assert passes(("10.0.0.7", 53))
         taken("say", [["::ffff:10.0.0.9", 5432], ["::ffff:169.254.169.254", 53]])
-        until(lambda: taken("tcp", ("169.254.169.254", 53)) == 0, "a metadata address at port 53")
+        until(lambda: passes(("169.254.169.254", 53)), "a metadata address at port 53")
         assert taken("tcp", ("169.254.169.254", 80)) == errno.EACCES
         taken("hang up")
         # while it lives nobody else is the daemon

@@ -258,7 +258,7 @@ def test_attach_refuses(rig, netns):
         ("--id: wants", ["--id", ".dot"]),
         ("--id: is longer", ["--id", "x" * 64]),
         ("--mode: this value is not available in this version", ["--mode", "uplink"]),
-        ("--lane: this value is not available in this version", ["--lane", "nft"]),
+        ("--lane: there is no such value", ["--lane", "tproxy"]),
         ("--lane: there is no such value", ["--lane", "fast"]),
     ]
     if own != "/":

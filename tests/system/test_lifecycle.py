@@ -52,7 +52,7 @@ def test_a_killed_daemon_lets_nothing_by_and_its_successor_serves_the_same_sandb
             for address, error in (("169.254.169.254", errno.ECONNREFUSED), ("10.0.0.1", errno.EACCES)):
                 with pytest.raises(Refused) as refused:
                     boxes[0].connect(address, 80)
-                assert refused.value.errno == error, "the kernel's refusals do not need the daemon"
+                assert refused.value.errno == boxes[0].errno(error), "the kernel's refusals do not need the daemon"
             # nobody answers now: connections wait, and nothing leaves
             waiting = client.plain(boxes[0])
             waiting.send("GET /waited HTTP/1.1\r\nHost: api.test\r\n\r\n")
@@ -108,12 +108,12 @@ def test_without_a_helper_the_command_names_the_remedy(world, stack):
     assert "serve" in done.stderr or "sallyport up" in done.stderr, done.stderr
 
 
-def test_after_the_last_detach_nothing_is_left(another_stack, world):
+def test_after_the_last_detach_nothing_is_left(another_stack, world, lane):
     stack = another_stack("brief")
-    box = Sandbox(stack, POLICY)
+    box = Sandbox(stack, POLICY, lane=lane)
     try:
         box.attach()
-        assert any(box.id in pin for pin in stack.pins())
+        assert box.lane == "nft" or any(box.id in pin for pin in stack.pins())
         with client.plain(box) as connection:
             assert connection.get().status == 200
         assert box.detach().returncode == 0

@@ -149,6 +149,7 @@ def test_audit_logs_records_and_status(used, stack):
         assert search(file.read(), [PLANTED]), "the control"
 
 
+@pytest.mark.bpf
 def test_maps(used, stack):
     for name in ("refusals", "sandboxes", "verdicts", f"flows/{used.id}"):
         assert not search(map_bytes(stack, name), SECRETS), name

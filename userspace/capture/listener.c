@@ -2,9 +2,9 @@
 /*
  * listener.c – see listener.h.
  *
- * The listeners are bound to a loopback address that nobody asks for; sk_lookup hands them connections to every other
- * one, and getsockname() then is what was asked. The steering program passes loopback destinations by, except port 53,
- * so another loopback destination means that somebody found the listener's own address.
+ * The listeners are bound to a loopback address that nobody asks for; sk_lookup, or tproxy, hands them connections to
+ * every other one, and getsockname() then is what was asked. Both pass loopback destinations by, except port 53, so
+ * another loopback destination means that somebody found the listener's own address.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -40,7 +40,8 @@ int listener_captured(int fd, const struct flows *flows, struct captured *ret)
 	r = addr_from_sockaddr((struct sockaddr *)&sa, n, &ret->peer);
 	if (r < 0)
 		return r;
-	ret->attributed = flows_find(flows, &ret->peer, &ret->asked, &ret->client) == 0;
+	ret->attributed = flows->live >= 0 &&
+			  flows_find(flows, &ret->peer, &ret->asked, &ret->client) == 0;
 	if (listener_loopback(&ret->asked) && ret->asked.port != LISTENER_DNS)
 		return -ELOOP;
 	return 0;

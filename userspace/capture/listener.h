@@ -18,7 +18,7 @@ struct captured {
 };
 
 /*
- * Reads both ends of the socket and the flow record. 0; -ELOOP when the program connected to a listener of ours itself
+ * Reads both ends of the socket and the flow record (flow_map -1: there are none). 0; -ELOOP when the program connected to a listener of ours itself
  * (a loopback destination: nothing asked for can be one), with *ret filled for the record; -errno when the socket is gone
  * already.
  * #syscalls: getsockname getsockopt

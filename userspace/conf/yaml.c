@@ -21,7 +21,7 @@
 #include "base/limits.h"
 #include "conf/yaml.h"
 
-enum { CONF_CHUNK = 8192 };
+enum { CONF_CHUNK = 1024, CONF_CHUNK_MOST = 65536 };
 
 struct conf_chunk {
 	struct conf_chunk *next;
@@ -52,8 +52,10 @@ static void *conf_take(struct conf_store *s, size_t n)
 
 	n = (n + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
 	if (!c || c->size - c->used < n) {
-		size_t size = n > CONF_CHUNK ? n : CONF_CHUNK;
+		/* each is twice the one before it: many documents have a few lines, some have thousands */
+		size_t size = !c ? CONF_CHUNK : c->size < CONF_CHUNK_MOST ? 2 * c->size : c->size;
 
+		size = n > size ? n : size;
 		c = calloc(1, sizeof(*c) + size);
 		if (!c)
 			return NULL;

@@ -107,6 +107,8 @@ void control_sandbox_write(struct json *j, const struct control_sandbox *s)
 	json_text(j, "digest", digest);
 	json_text(j, "mode", s->mode);
 	json_text(j, "state", s->is_degraded ? "degraded" : "active");
+	json_text(j, "network", s->network);
+	json_text(j, "lane", s->lane);
 	json_open(j, "counters", '{');
 	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
 		json_number(j, counters[i].name, (int64_t)counters[i].value);

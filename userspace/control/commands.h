@@ -37,6 +37,8 @@ struct control_sandbox {
 	const char *id;
 	const char *policy; /* its name: */
 	const char *mode; /* "enforce", "observe" */
+	const char *network; /* "sealed", "uplink" */
+	const char *lane; /* "bpf", "nft" */
 	uint8_t digest[32]; /* SHA-256 of the policy document */
 	uint64_t connections, open, requests, denied, swaps, misdirected, refusals;
 	const struct control_credential *credentials; /* never a value, never a placeholder */

@@ -51,7 +51,8 @@ static void link_lost(struct link *l)
 
 static size_t link_offer_fds(const struct proto_offer *o)
 {
-	return 3 + (o->has_v6 ? 1 : 0) + o->nslots * (o->has_v6 ? 2 : 1);
+	return 2 + (o->lane == PROTO_LANE_BPF) + (o->has_v6 ? 1 : 0) +
+	       o->nslots * (o->has_v6 ? 2 : 1);
 }
 
 static bool link_text(const char *text, size_t size)
@@ -62,7 +63,9 @@ static bool link_text(const char *text, size_t size)
 static bool link_offer_valid(const struct proto_offer *o, size_t nfds)
 {
 	if (!link_text(o->id, sizeof(o->id)) || !o->id[0] || o->nslots < 1 ||
-		o->nslots > PROTO_SLOTS || nfds != link_offer_fds(o))
+		o->nslots > PROTO_SLOTS || nfds != link_offer_fds(o) ||
+		(o->lane != PROTO_LANE_BPF && o->lane != PROTO_LANE_NFT) ||
+		(o->mode != PROTO_SEALED && o->mode != PROTO_UPLINK))
 		return false;
 	for (unsigned i = 0; i < PROTO_SEARCH; i++)
 		if (!link_text(o->search[i], sizeof(o->search[i])))

@@ -13,12 +13,13 @@
 #include "conf/nearest.h"
 #include "ctl/check.h"
 #include "ctl/client.h"
+#include "ctl/doctor.h"
 #include "ctl/show.h"
 
 enum { CTL_WRONG = 2, CTL_ARGS = 8 };
 
 struct ctl {
-	const char *state, *host, *method, *policy;
+	const char *state, *host, *method, *policy, *lane, *mode, *probes;
 	bool json;
 	const char *args[CTL_ARGS]; /* what is no option, behind the command */
 	unsigned nargs;
@@ -86,6 +87,15 @@ static int ctl_credentials_check(const struct ctl *c)
 		&(struct check_request){.file = c->args[0], .policy = c->policy, .json = c->json});
 }
 
+static int ctl_doctor(const struct ctl *c)
+{
+	return doctor_run(&(struct doctor_request){.state = c->state,
+		.lane = c->lane,
+		.mode = c->mode,
+		.probes = c->probes,
+		.json = c->json});
+}
+
 static const struct {
 	const char *words[2]; /* the second may be NULL */
 	unsigned min, max; /* arguments behind it */
@@ -104,11 +114,13 @@ static const struct {
 		"credentials check FILE [--policy FILE]\n"
 		"                               reads a credentials document and its sources; as "
 		"root"},
+	{{"doctor"}, 0, 0, ctl_doctor,
+		"doctor [--lane auto|bpf|nft] [--mode sealed|uplink] [--probes DIR]\n"
+		"                               tries what this machine must offer; as root"},
 	{{"policy", "explain"}},
 	{{"credential"}},
 	{{"approvals"}},
 	{{"audit"}},
-	{{"doctor"}},
 };
 
 static int ctl_usage(FILE *to)
@@ -162,7 +174,8 @@ static int ctl_option(const char *name, const char *value, struct ctl *c)
 		size_t offset;
 	} options[] = {{"--state", offsetof(struct ctl, state)},
 		{"--host", offsetof(struct ctl, host)}, {"--method", offsetof(struct ctl, method)},
-		{"--policy", offsetof(struct ctl, policy)}};
+		{"--policy", offsetof(struct ctl, policy)}, {"--lane", offsetof(struct ctl, lane)},
+		{"--mode", offsetof(struct ctl, mode)}, {"--probes", offsetof(struct ctl, probes)}};
 	struct nearest best;
 
 	nearest_to(&best, slice_str(name));

@@ -79,6 +79,8 @@ bool policy_opens_pattern(const struct policy *p, const struct host_pattern *pat
  * refuses, private: lifts. Loopback, multicast and reserved ranges are never lifted.
  */
 enum category policy_address(const struct policy *p, const struct host *h, const struct addr *a);
+/* Whether an entry of private: opens an address of this very host, which is refused although it is public. */
+bool policy_lifts_own(const struct policy *p, const struct host *h, const struct addr *a);
 
 struct policy_opening {
 	uint8_t ip[16]; /* IPv4 as v4-mapped */

@@ -93,6 +93,14 @@ bool private_lifts_some(const struct policy *p, const struct policy_rule *rule,
 	return false;
 }
 
+bool policy_lifts_own(const struct policy *p, const struct host *h, const struct addr *a)
+{
+	for (unsigned i = 0; i < p->nprivates; i++)
+		if (private_lifts(p, &p->privates[i], h, a, RANGE_PRIVATE))
+			return true;
+	return false;
+}
+
 enum category policy_address(const struct policy *p, const struct host *h, const struct addr *a)
 {
 	enum range_class c = range_dialler(a);

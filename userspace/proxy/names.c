@@ -4,7 +4,8 @@
  *
  * A question is parsed and decided at once. What needs no lookup is answered at once; the others wait as a query, which
  * knows where its answer goes: to a UDP peer (from the very address that was asked, or the client drops it) or to a TCP
- * connection, which asks its next question when this one is answered.
+ * connection, which asks its next question when this one is answered. A datagram is received into one of the ring's
+ * buffers, taken when it is there: a sandbox that asks nothing keeps none.
  *
  * #syscalls: sendmsg
  */
@@ -44,6 +45,7 @@ struct names_query {
 };
 
 static_assert(sizeof(struct names_query) <= NAMES_QUERY, "fits its slot");
+static_assert((int)DNS_PACKET_MAX <= (int)LIMIT_RECV_CHUNK, "a question fits a provided buffer");
 
 union names_control {
 	struct cmsghdr align;
@@ -57,7 +59,6 @@ struct names_socket {
 	union names_control control;
 	struct iovec iov;
 	struct msghdr msg;
-	uint8_t packet[DNS_PACKET_MAX];
 };
 
 struct names {
@@ -223,7 +224,7 @@ static void names_receive(struct names *n, unsigned i)
 
 	if (s->fd < 0)
 		return;
-	s->iov = (struct iovec){s->packet, sizeof(s->packet)};
+	s->iov = (struct iovec){NULL, DNS_PACKET_MAX}; /* the buffer is one of the ring's */
 	s->msg = (struct msghdr){.msg_name = &s->from,
 		.msg_namelen = sizeof(s->from),
 		.msg_iov = &s->iov,
@@ -235,6 +236,7 @@ static void names_receive(struct names *n, unsigned i)
 					.gen = slab_generation(n->seat),
 					.slot = slab_slot(n->seat)});
 	sqe->opcode = IORING_OP_RECVMSG;
+	sqe->flags = IOSQE_BUFFER_SELECT;
 	sqe->fd = s->fd;
 	sqe->addr = (uintptr_t)&s->msg;
 	sqe->len = 1;
@@ -265,14 +267,14 @@ static bool names_asked(struct names_socket *s, struct addr *ret)
 	return false;
 }
 
-static void names_datagram(struct names *n, struct names_socket *s, size_t length)
+static void names_datagram(struct names *n, struct names_socket *s, struct slice packet)
 {
 	struct names_query q = {
 		.seat = n->seat, .peer = {.fd = s->fd, .to = s->from, .n = s->msg.msg_namelen}};
 
 	if (s->msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !names_asked(s, &q.peer.from))
 		return;
-	(void)names_packet(&q, slice_of(s->packet, length)); /* a waiting query answers by itself */
+	(void)names_packet(&q, packet); /* a waiting query answers by itself */
 }
 
 struct names *names_start(struct seat *seat)
@@ -320,13 +322,11 @@ void names_stop(struct names *n)
 	names_check(n);
 }
 
-void names_received(void *worker, union ring_ref ref, int res, uint32_t flags)
+static void names_took(struct worker *w, union ring_ref ref, int res, uint32_t flags)
 {
-	struct worker *w = worker;
 	struct seat *seat = slab_find(&w->seats, ref.slot, ref.gen);
 	struct names_socket *s;
 
-	(void)flags;
 	if (!seat || !seat->names || ref.leg > 1)
 		return;
 	s = &seat->names->sockets[ref.leg];
@@ -336,8 +336,17 @@ void names_received(void *worker, union ring_ref ref, int res, uint32_t flags)
 		return;
 	}
 	if (res > 0)
-		names_datagram(seat->names, s, (size_t)res);
+		names_datagram(seat->names, s, slice_of(loop_buffer(w->loop, flags), (size_t)res));
 	names_receive(seat->names, ref.leg);
+}
+
+void names_received(void *worker, union ring_ref ref, int res, uint32_t flags)
+{
+	struct worker *w = worker;
+
+	names_took(w, ref, res, flags);
+	if (flags & IORING_CQE_F_BUFFER)
+		loop_buffer_give(w->loop, flags);
 }
 
 /* ---- TCP */

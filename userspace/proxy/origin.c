@@ -170,13 +170,14 @@ static void origin_secure(struct origin *o)
 
 /*
  * An address of this host is none of the sandbox's business, public or not: here, because only the kernel knows them all
- * at each moment. No byte has been sent. What an entry of private: lifted is left alone.
+ * at each moment. No byte has been sent. What an entry of private: lifts is left alone.
  */
 static bool origin_ours(const struct origin *o)
 {
 	const struct addr *to = &o->candidates[o->next - 1];
 
-	return range_dialler(to) == RANGE_PUBLIC && dial_own(o->fd, to);
+	return range_dialler(to) == RANGE_PUBLIC && dial_own(o->fd, to) &&
+	       !policy_lifts_own(o->seat->sandbox->policy, &o->host, to);
 }
 
 void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags)
@@ -232,7 +233,11 @@ static void origin_dial(struct origin *o)
 		dial_start(&o->dial, w->loop, origin_ref(o), fd, to);
 		return;
 	}
-	origin_fail(o, CATEGORY_UPSTREAM_CONNECT, strerrordesc_np(-o->last_error));
+	if (o->last_error == -EACCES) /* bpf/dialler.bpf.c: an address of this host is no class */
+		origin_fail(o, CATEGORY_PRIVATE_ADDRESS,
+			"the name resolves to an address that must not be dialled");
+	else
+		origin_fail(o, CATEGORY_UPSTREAM_CONNECT, strerrordesc_np(-o->last_error));
 }
 
 /* The dialler's check: every candidate, before any is used. */

@@ -125,10 +125,15 @@ static void registry_fill_offer(
 		.cgroup = from->cgroup,
 		.nslots = from->nslots,
 		.has_v6 = from->has_v6,
-		.flow_map = fds[1],
-		.udp4 = fds[2],
-		.udp6 = from->has_v6 ? fds[3] : -1};
-	fds += from->has_v6 ? 4 : 3;
+		.uplink = from->mode == PROTO_UPLINK,
+		.flow_map = -1,
+		.udp6 = -1};
+	fds++; /* the policy is read by who called */
+	if (from->lane == PROTO_LANE_BPF)
+		to->flow_map = *fds++;
+	to->udp4 = *fds++;
+	if (from->has_v6)
+		to->udp6 = *fds++;
 	memcpy(to->id, from->id, sizeof(to->id));
 	memcpy(to->tcp4, fds, from->nslots * sizeof(int));
 	if (from->has_v6)
@@ -251,7 +256,8 @@ static void registry_hello(void *arg, const int maps[LINK_MAPS])
 	registry_forget_notes(r);
 	kernel_hello(&r->kernel, maps);
 	timer_start(r->shared->control, &r->grace, REGISTRY_GRACE);
-	log_info("the helper is connected");
+	log_info("the helper is connected%s",
+		maps ? "" : "; it has no BPF: neither attribution nor the kernel's refusals");
 }
 
 /* Without its state directory this instance is over. */

@@ -48,10 +48,10 @@ static void report_degraded(void *arg, struct json *j)
 		control_degraded_write(j, "kernel refusals in the audit",
 			"the helper is not connected",
 			"start sallyport-netns serve with the same --state");
-	else if (!r->kernel.refusals)
+	else if (r->kernel.maps[LINK_USES] >= 0 && !r->kernel.refusals)
 		control_degraded_write(j, "kernel refusals in the audit",
-			"the helper has no kernel programs",
-			"see what else is degraded: sallyportctl status");
+			"the kernel's ring buffer cannot be mapped",
+			"see the daemon's log; refusals are in the map STATE/bpf/refusals");
 	if (r->kernel.uses_untold)
 		control_degraded_write(j, "credential uses in the map",
 			"the map is full; every use is in the audit",
@@ -99,6 +99,8 @@ static void report_sandbox(struct sandbox *s, struct json *j)
 		.id = s->at.id,
 		.policy = policy_name(s->policy),
 		.mode = "enforce",
+		.network = s->at.uplink ? "uplink" : "sealed",
+		.lane = s->at.flow_map >= 0 ? "bpf" : "nft",
 		.connections = s->connections,
 		.open = s->open,
 		.requests = s->requests,

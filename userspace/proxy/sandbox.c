@@ -2,9 +2,9 @@
 /*
  * sandbox.c – see sandbox.h. Everything here but sandbox_left() runs in the control thread.
  *
- * On disk, under STATE: sandboxes/ID.json (placeholders), ID.ca.key, ID.ca.pem; handout/ID/ca.pem and environment, which
- * launcher and hooks read. A sandbox that is offered again after a restart finds all of it as it was; they are removed
- * when it is withdrawn.
+ * On disk, under STATE: sandboxes/ID.json (placeholders), ID.ca.key; handout/ID/ca.pem and environment, which launcher
+ * and hooks read. The certificate is there alone: STATE is mostly memory, and each file in it takes five kilobytes. A
+ * sandbox that is offered again after a restart finds all of it as it was; they are removed when it is withdrawn.
  */
 #include <errno.h>
 #include <limits.h>
@@ -61,7 +61,7 @@ static int sandbox_load_ca(struct sandbox *s, const char *state)
 	buf_init(&key, SANDBOX_PEM);
 	buf_init(&cert, SANDBOX_PEM);
 	r = sandbox_path(key_path, state, "sandboxes/%s.ca.key", s->at.id);
-	r = r ? r : sandbox_path(cert_path, state, "sandboxes/%s.ca.pem", s->at.id);
+	r = r ? r : sandbox_path(cert_path, state, "handout/%s/ca.pem", s->at.id);
 	r = r ? r : file_read(key_path, &key);
 	r = r ? r : file_read(cert_path, &cert);
 	r = r ? r : ca_load(buf_slice(&key), buf_slice(&cert), &s->ca);
@@ -73,24 +73,19 @@ static int sandbox_load_ca(struct sandbox *s, const char *state)
 static int sandbox_make_ca(struct sandbox *s, const char *state, struct fault *fault)
 {
 	char name[LIMIT_SANDBOX_ID + 32];
-	struct buf key, cert;
+	struct buf key;
 	int r;
 
 	buf_init(&key, SANDBOX_PEM);
-	buf_init(&cert, SANDBOX_PEM);
 	(void)snprintf(
 		name, sizeof(name), "Sallyport CA %.51s", s->at.id); /* X.520: at most 64 bytes */
 	r = ca_new(name, time(NULL), &s->ca);
 	r = r ? r : ca_key_pem(s->ca, &key);
-	r = r ? r : ca_cert_pem(s->ca, &cert);
 	if (r < 0)
 		(void)fault_set(fault, r, "cannot make a CA: %s", strerrordesc_np(-r));
 	r = r ? r
 	      : sandbox_save(state, "sandboxes/%s.ca.key", s->at.id, 0600, buf_slice(&key), fault);
-	r = r ? r
-	      : sandbox_save(state, "sandboxes/%s.ca.pem", s->at.id, 0644, buf_slice(&cert), fault);
 	buf_done(&key);
-	buf_done(&cert);
 	return r;
 }
 
@@ -183,7 +178,7 @@ static int sandbox_handout(struct sandbox *s, const char *state, struct fault *f
 void sandbox_forget(const struct sandbox *s, const char *state)
 {
 	static const char *const files[] = {"sandboxes/%s.json", "sandboxes/%s.ca.key",
-		"sandboxes/%s.ca.pem", "handout/%s/ca.pem", "handout/%s/environment"};
+		"handout/%s/ca.pem", "handout/%s/environment"};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -240,9 +235,10 @@ static void sandbox_drop(struct sandbox *s)
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret)
 {
-	struct sandbox *s = calloc(1, sizeof(*s));
+	struct sandbox *s;
 	int r;
 
+	s = calloc(1, sizeof(*s) + home->shared->nworkers * sizeof(s->orders[0]));
 	if (!s)
 		return -ENOMEM;
 	s->serial = ++sandbox_serials;
@@ -327,19 +323,19 @@ void sandbox_seat(struct sandbox *s)
 {
 	s->seated = s->shared->nworkers;
 	for (unsigned i = 0; i < s->shared->nworkers; i++)
-		sandbox_post(s, &s->take[i], i, sandbox_take_deliver);
+		sandbox_post(s, &s->orders[i].take, i, sandbox_take_deliver);
 }
 
 void sandbox_unseat(struct sandbox *s)
 {
 	s->leaving = true;
 	for (unsigned i = 0; i < s->shared->nworkers; i++)
-		sandbox_post(s, &s->leave[i], i, sandbox_leave_deliver);
+		sandbox_post(s, &s->orders[i].leave, i, sandbox_leave_deliver);
 }
 
 void sandbox_left(struct worker *w, struct sandbox *s)
 {
-	struct sandbox_order *o = &s->leave[w->index];
+	struct sandbox_order *o = &s->orders[w->index].leave;
 
 	o->mail.deliver = sandbox_leave_return;
 	o->sandbox = s;
@@ -374,7 +370,7 @@ void sandbox_refresh(struct sandbox *s, struct credset *set)
 		credset_unref(set);
 	}
 	for (unsigned i = 0; i < s->shared->nworkers; i++) {
-		struct sandbox_order *o = &s->refresh[i];
+		struct sandbox_order *o = &s->orders[i].refresh;
 
 		if (o->out || o->set == s->credentials)
 			continue; /* its return looks again; or it has this one */

@@ -40,7 +40,9 @@ struct sandbox_offer {
 	uint64_t cgroup; /* id, the inode of its directory */
 	unsigned nslots;
 	bool has_v6;
-	int flow_map, udp4, udp6; /* udp6 is -1 without IPv6 */
+	bool uplink; /* the namespace has an interface of its own */
+	int flow_map; /* -1 in the nft lane, where connections are not attributed */
+	int udp4, udp6; /* udp6 is -1 without IPv6 */
 	int tcp4[LIMIT_SLOTS], tcp6[LIMIT_SLOTS];
 	char search[SANDBOX_SEARCH][LIMIT_NAME + 1];
 	unsigned nsearch;
@@ -71,7 +73,6 @@ struct sandbox {
 	} trusts[SANDBOX_TRUSTS];
 	unsigned ntrusts;
 
-	struct sandbox_order take[LIMIT_WORKERS], leave[LIMIT_WORKERS], refresh[LIMIT_WORKERS];
 	bool leaving; /* sandbox_unseat() was called: no order follows */
 	unsigned seated; /* workers that have it */
 	bool stale; /* not offered again since the helper came back */
@@ -85,6 +86,11 @@ struct sandbox {
 	struct losses losses; /* those that were told */
 	struct notes notes;
 	unsigned lookups; /* at the resolver; control thread */
+
+	/* what goes to each worker, one behind the other */
+	struct {
+		struct sandbox_order take, leave, refresh;
+	} orders[];
 };
 
 /* Where sandbox_new() finds and keeps what belongs to a sandbox. */

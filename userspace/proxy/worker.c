@@ -134,22 +134,22 @@ static void worker_seat_clients(struct seat *seat)
 {
 	struct sandbox *sb = seat->sandbox;
 
-	for (unsigned i = 0; i <= sb->ntrusts && seat->nclients < SEAT_CLIENTS; i++) {
-		const char *file = i < sb->ntrusts ? sb->trusts[i].file : NULL;
+	for (unsigned i = 0; i < sb->ntrusts && seat->nclients < SEAT_CLIENTS; i++) {
 		struct tls_client *client;
 
-		if (tls_client_new(sandbox_trust(sb, file), &client) < 0)
+		if (tls_client_new(sb->trusts[i].trust, &client) < 0)
 			continue; /* worker_tls_client() then says that there is none */
-		seat->clients[seat->nclients].ca = file;
+		seat->clients[seat->nclients].ca = sb->trusts[i].file;
 		seat->clients[seat->nclients++].client = client;
 	}
 }
 
 struct tls_client *worker_tls_client(struct seat *seat, const char *ca)
 {
+	if (!ca)
+		return seat->worker->tls_client;
 	for (unsigned i = 0; i < seat->nclients; i++)
-		if (seat->clients[i].ca == ca ||
-			(ca && seat->clients[i].ca && !strcmp(seat->clients[i].ca, ca)))
+		if (strcmp(seat->clients[i].ca, ca) == 0)
 			return seat->clients[i].client;
 	return NULL;
 }
@@ -300,6 +300,7 @@ int worker_new(struct shared *shared, unsigned index, struct worker **ret)
 	r = r ? r : loop_new(&setup, &w->loop);
 	r = r ? r : loop_buffers(w->loop);
 	r = r ? r : tls_server_new(&w->tls_server);
+	r = r ? r : tls_client_new(shared->trust, &w->tls_client);
 	r = r ? r : leaves_new(LIMIT_LEAVES, &w->leaves);
 	r = r ? r : journal_init(&w->journal, w->loop, shared->control);
 	if (r < 0) {
@@ -355,6 +356,8 @@ void worker_free(struct worker *w)
 		return;
 	loop_free(w->loop);
 	tls_server_free(w->tls_server);
+	if (w->tls_client)
+		tls_client_free(w->tls_client);
 	if (w->leaves)
 		leaves_free(w->leaves);
 	journal_done(&w->journal);

@@ -50,7 +50,7 @@ struct seat {
 	uint64_t limit_told; /* when a limit was last recorded */
 	struct timer rearm; /* accepts that ended are armed again */
 	struct {
-		const char *ca; /* borrowed from the policy; NULL = the default roots */
+		const char *ca; /* borrowed from the policy */
 		struct tls_client *client;
 	} clients[SEAT_CLIENTS];
 	unsigned nclients;
@@ -64,6 +64,7 @@ struct worker {
 	struct leg *dirty, *dying;
 	struct connection *dead;
 	struct tls_server *tls_server;
+	struct tls_client *tls_client; /* with the default roots, for every sandbox */
 	struct leaves *leaves;
 	struct pool pool;
 	struct journal journal;
@@ -92,7 +93,7 @@ void worker_seat_refresh(struct worker *w, struct sandbox *sb, struct credset *s
 /* Something of the seat is gone: when it was the last of a leaving seat, the control thread is told. */
 void worker_seat_check(struct seat *seat);
 
-/* The TLS client context for that CA file (as policy_upstream_ca() gave it); NULL when there is none. */
+/* The TLS client context for that CA file (as policy_upstream_ca() gave it), for NULL that of the default roots; NULL when there is none. */
 struct tls_client *worker_tls_client(struct seat *seat, const char *ca);
 
 #endif
