@@ -69,7 +69,8 @@ static void dial_openings_drop(
 	for (size_t i = 0; i < old->n; i++) {
 		size_t at = 0;
 
-		while (at < new->n && memcmp(&new->keys[at], &old->keys[i], sizeof(old->keys[i])))
+		while (at < new->n &&
+			memcmp(&new->keys[at], &old->keys[i], sizeof(old->keys[i])) != 0)
 			at++;
 		if (at == new->n) /* two openings may share a key: it is gone then */
 			(void)bpf_map_delete_elem(map, &old->keys[i]);

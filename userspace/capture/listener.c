@@ -40,8 +40,8 @@ int listener_captured(int fd, const struct flows *flows, struct captured *ret)
 	r = addr_from_sockaddr((struct sockaddr *)&sa, n, &ret->peer);
 	if (r < 0)
 		return r;
-	ret->attributed = flows->live >= 0 &&
-			  flows_find(flows, &ret->peer, &ret->asked, &ret->client) == 0;
+	ret->attributed =
+		flows->live >= 0 && flows_find(flows, &ret->peer, &ret->asked, &ret->client) == 0;
 	if (listener_loopback(&ret->asked) && ret->asked.port != LISTENER_DNS)
 		return -ELOOP;
 	return 0;
