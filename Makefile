@@ -4,6 +4,7 @@
 # make try        sets the machine up, builds, shows the main job in namespaces (root)
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
 # make vm         boots Debian's own kernel under emulation, runs the kernel lane's tests in there (root; slow)
+# make battery    the escape battery over every mode, lane and set of capabilities (root); BATTERY_OF="sealed/bpf/full"
 # make lint       formatting, layers, header hygiene, static analysis
 # make bench      sets the machine up, builds, measures (root); BENCH="connect attach sandboxes" for some of it
 # make fuzz       every fuzzer for FUZZ_SECONDS each
@@ -41,10 +42,11 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal kernel leg lookup names notes origin record refusal refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := arguments attach cgroup client daemon_link dial_openings dialler document enter foreign foreign_holders foreign_rules \
-            foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netns \
-            nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets notes openings pins privileges programs programs_sandbox \
-            routes sandboxes serve state steer_program unix_paths view
+HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter foreign foreign_holders \
+            foreign_rules foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main \
+            netns nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets nft_uplink notes openings pins \
+            privileges programs programs_sandbox routes rtnl rules sandboxes serve state steer_program sysctls \
+            unix_paths uplink view
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
@@ -69,7 +71,7 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_helper   := notes
+UNIT_helper   := bounding notes unix_paths
 UNIT_proxy    := decide journal notes refusal refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
@@ -113,7 +115,7 @@ say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
-.PHONY: all try check vm lint bench benches fuzz clean unit fuzzers probes
+.PHONY: all try check vm battery lint bench benches fuzz clean unit fuzzers probes
 all: $(PROGRAMS) probes
 
 # one archive for each folder of userspace/
@@ -198,7 +200,7 @@ define UNIT_HELPER_RULE
 $(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka -lcap -lbpf -lelf -lz
 UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
@@ -210,7 +212,17 @@ $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -luring -lpthread
 
-unit: $(UNITS) $(B)/tests/bpf/battery
+# the escape battery: every attempt of a program in a sandbox. Never with a sanitizer, which would take the
+# signals that an attempt dies of
+ATTEMPTS := arena capset cgroups controls crew families fastopen foreign forms inbound links methods old options \
+            outsider packet packets passing process raw scene udp uring
+$(B)/tests/battery/attempts: HARD := -fPIE
+$(B)/tests/battery/attempts: LDHARD := -pie
+$(B)/tests/battery/attempts: $(patsubst %,$(B)/tests/battery/%.o,$(ATTEMPTS))
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -luring -lpthread
+
+unit: $(UNITS) $(B)/tests/bpf/battery $(B)/tests/battery/attempts
 
 # the benches' programs: what may not have an interpreter in the loop
 $(B)/bench/%: $(B)/tests/bench/%.o
@@ -270,6 +282,11 @@ check:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) SAN=$(SAN) all unit fuzzers probes
 	scripts/check $(B)
+
+battery:
+	scripts/setup --tests
+	$(ALONE) $(MAKE) all $(B)/tests/battery/attempts
+	SALLYPORT_BUILD=$(B) /usr/bin/python3 tests/battery/run.py $(BATTERY_OF)
 
 bench:
 	scripts/setup --tests

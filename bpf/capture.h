@@ -52,6 +52,7 @@ enum {
 	CAPTURE_DIAL_EXCEPTIONS = 16, /* the daemon's resolvers */
 	CAPTURE_DIAL_OPENINGS = 1024, /* different ones of all policies */
 	CAPTURE_CLOSED = 2048, /* remembered ends of connections, all sandboxes */
+	CAPTURE_FLOW_PREFIX = 8 * 36, /* prefixlen of every flow key: the whole of it */
 	CAPTURE_REFUSALS = 4096, /* remembered destinations, all sandboxes */
 	CAPTURE_EVENTS_BYTES = 262144, /* the ring buffer */
 	CAPTURE_EVENTS_PER_SECOND = 100, /* of one sandbox; the rest is counted as suppressed */
@@ -76,13 +77,16 @@ struct capture_about {
 };
 static_assert(sizeof(struct capture_about) == 16, "ABI");
 
-/* The client's own view of its connection: src is its address, dst what it asked for. */
+/*
+ * The client's own view of its connection: src is its address, dst what it asked for. The map is an
+ * LPM trie, for what it does not cost (flows.bpf.c); there are whole keys only.
+ */
 struct capture_flow_key {
+	__u32 prefixlen; /* CAPTURE_FLOW_PREFIX */
 	__u8 src[16];
 	__u8 dst[16];
 	__u16 sport;
 	__u16 dport;
-	__u32 pad; /* 0 */
 };
 static_assert(sizeof(struct capture_flow_key) == 40, "ABI");
 

@@ -16,7 +16,9 @@
  * One flat map keyed {cookie, 4-tuple} would be simpler and as readable, but a sandbox that opens
  * connections without end would take the room of all others, and the daemon would hold a descriptor
  * that reads every sandbox. A person reads the inner maps: each is pinned as flows/ID; the outer
- * map holds numbers only and is not pinned. An empty flow map is 128 KiB of buckets.
+ * map holds numbers only and is not pinned. An inner map is an LPM trie that is used as a plain one:
+ * a hash map for as many connections has 128 KiB of buckets while there is none, a trie has nothing,
+ * and a thousand sandboxes are mostly idle.
  *
  * A connection without an entry is unattributed: its socket belongs to another cgroup, is older
  * than the attach or is an MPTCP subflow (whose connect() was seen on another socket), or the
@@ -38,7 +40,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
  * value out of the BTF, and the helper takes the type ids of the maps that it creates from here.
  */
 struct flow_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(max_entries, CAPTURE_FLOWS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct capture_flow_key);
@@ -88,7 +90,8 @@ static __always_inline void flows_key(struct bpf_sock_ops *ctx, struct capture_f
 
 static __always_inline void flows_publish(struct bpf_sock_ops *ctx)
 {
-	struct capture_closed_key key = {.netns = bpf_get_netns_cookie(ctx)};
+	struct capture_closed_key key = {.netns = bpf_get_netns_cookie(ctx),
+		.flow = {.prefixlen = CAPTURE_FLOW_PREFIX}};
 	void *live = bpf_map_lookup_elem(&flow_maps, &key.netns);
 	struct capture_client *client;
 	struct bpf_sock *sk = ctx->sk;
@@ -115,7 +118,8 @@ static __always_inline void flows_remember(
 
 static __always_inline void flows_remove(struct bpf_sock_ops *ctx)
 {
-	struct capture_closed_key key = {.netns = bpf_get_netns_cookie(ctx)};
+	struct capture_closed_key key = {.netns = bpf_get_netns_cookie(ctx),
+		.flow = {.prefixlen = CAPTURE_FLOW_PREFIX}};
 	void *live = bpf_map_lookup_elem(&flow_maps, &key.netns);
 	const struct capture_client *client;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * maps.bpf.h – the maps that the cgroup programs of all sandboxes share. Weak, because policy.bpf.c
- * and flows.bpf.c both name them and are linked into one object. (A map of maps cannot be weak,
+ * maps.bpf.h – the maps that the cgroup programs of all sandboxes share. Weak, because several files
+ * name them and are linked into one object. (A map of maps cannot be weak,
  * libbpf 1.1 cannot compare two: it is in flows.bpf.c, which alone uses it.)
  *
- * Memory: hash maps are allocated as they fill, except `refusals` (LRU, about 0.9 MB once).
+ * Memory: maps are allocated as they fill, except the LRU ones, once: refusals about 0.9 MB,
+ * executables 0.4 MB, cgroups 0.7 MB.
  */
 #ifndef SALLYPORT_BPF_MAPS_BPF_H
 #define SALLYPORT_BPF_MAPS_BPF_H

@@ -74,17 +74,22 @@ static __always_inline bool match_loopback(const __u32 w[4])
 	return w[2] == 0 && (w[3] == bpf_htonl(1) || w[3] == 0);
 }
 
-/* An address of the sandbox itself. Of its uplink there are none when it is sealed. */
-static __always_inline bool match_own(const struct capture_sandbox *s, const __u32 w[4])
+/* An address of its uplink. There are none when it is sealed. */
+static __always_inline bool match_uplink(const struct capture_sandbox *s, const __u32 w[4])
 {
-	if (match_same(w, (const __u32 *)s->own4) || match_same(w, (const __u32 *)s->own6))
-		return true;
 	if (s->mode != CAPTURE_UPLINK || (w[0] | w[1] | w[2] | w[3]) == 0)
 		return false;
 	for (unsigned i = 0; i < CAPTURE_LOCALS; i++)
 		if (match_same(w, (const __u32 *)s->locals[i]))
 			return true;
 	return false;
+}
+
+/* An address of the sandbox itself. */
+static __always_inline bool match_own(const struct capture_sandbox *s, const __u32 w[4])
+{
+	return match_same(w, (const __u32 *)s->own4) || match_same(w, (const __u32 *)s->own6) ||
+	       match_uplink(s, w);
 }
 
 /* The container runtime's own resolver, at a port that is not DNS: it would ask the outside for us. */

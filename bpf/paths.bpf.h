@@ -191,16 +191,18 @@ __weak __noinline int paths_walk_executable(struct capture_exe_key *key, __u64 s
 		.root = BPF_CORE_READ(fs, root.dentry),
 		.root_mount = (const char *)BPF_CORE_READ(fs, root.mnt) - below};
 	const struct dentry *dentry = w.node;
+	struct capture_exe_key own; /* before 6.2 an argument's memory is no key */
 
 	if (!key || !w.to)
 		return 0;
+	own = *key;
 	if (!BPF_CORE_READ(dentry, d_hash.pprev)) {
 		w.at -= sizeof(paths_deleted) - 1;
 		(void)bpf_probe_read_kernel(&w.to->built[PATHS_END + 1 - sizeof(paths_deleted)],
 			sizeof(paths_deleted), (const void *)paths_deleted);
 	}
 	bpf_loop(PATHS_STEPS, paths_step_dentry, &w, 0);
-	bpf_map_update_elem(&executables, key, paths_finish(&w, stamp), BPF_ANY);
+	bpf_map_update_elem(&executables, &own, paths_finish(&w, stamp), BPF_ANY);
 	bpf_map_delete_elem(&paths_buffers, &thread);
 	return 0;
 }

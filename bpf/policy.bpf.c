@@ -93,9 +93,10 @@ static __always_inline unsigned policy_decide(
 	return reason;
 }
 
+/* The reasons that pass are those before METADATA, for good: new ones are appended. */
 static __always_inline int policy_verdict(unsigned reason)
 {
-	return reason <= CAPTURE_OPENED ? RECORD_PASS : RECORD_REFUSE;
+	return reason < CAPTURE_METADATA ? RECORD_PASS : RECORD_REFUSE;
 }
 
 /*
@@ -133,9 +134,22 @@ static __always_inline int policy_connect(struct bpf_sock_addr *ctx, struct atte
 	return policy_verdict(reason);
 }
 
-static __always_inline int policy_sendmsg(const struct attempt *a)
+/*
+ * A datagram from an address of the uplink is the answer of a server there, as far as can be told
+ * here: whether it answers anything the rules of uplink mode know (conntrack), and what they do not
+ * let out meets the table and sk_lookup. A client leaves its source to the kernel.
+ */
+static __always_inline bool policy_answers(
+	const struct attempt *a, const struct capture_sandbox *s, const __u32 src[4])
 {
-	return policy_verdict(policy_decide(a, bpf_map_lookup_elem(&sandboxes, &a->netns)));
+	return s && s->active && match_uplink(s, src) && !match_resolver(s, a->dst, a->dport);
+}
+
+static __always_inline int policy_sendmsg(const struct attempt *a, const __u32 src[4])
+{
+	const struct capture_sandbox *s = bpf_map_lookup_elem(&sandboxes, &a->netns);
+
+	return policy_answers(a, s, src) ? RECORD_PASS : policy_verdict(policy_decide(a, s));
 }
 
 SEC("cgroup/connect4")
@@ -160,16 +174,23 @@ SEC("cgroup/sendmsg4")
 int policy_sendmsg4(struct bpf_sock_addr *ctx)
 {
 	struct attempt a = {.proto = IPPROTO_UDP};
+	__u32 src[4];
 
 	match_attempt4(ctx, &a);
-	return policy_sendmsg(&a);
+	match_set_v4(src, ctx->msg_src_ip4);
+	return policy_sendmsg(&a, src);
 }
 
 SEC("cgroup/sendmsg6")
 int policy_sendmsg6(struct bpf_sock_addr *ctx)
 {
 	struct attempt a = {.proto = IPPROTO_UDP};
+	__u32 src[4];
 
 	match_attempt6(ctx, &a);
-	return policy_sendmsg(&a);
+	src[0] = ctx->msg_src_ip6[0];
+	src[1] = ctx->msg_src_ip6[1];
+	src[2] = ctx->msg_src_ip6[2];
+	src[3] = ctx->msg_src_ip6[3];
+	return policy_sendmsg(&a, src);
 }

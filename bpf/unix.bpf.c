@@ -12,12 +12,16 @@
  * part is refused whatever it begins with. The kernel ends the text at the first NUL, and so does a
  * prefix that holds one (a path that is allowed alone).
  *
+ * glibc asks nscd before it looks up a user or a host. That is refused like the rest (the host's
+ * nscd would answer names past our DNS) and counted, but as suppressed: on record it would drown
+ * what is of interest.
+ *
  * It does not close: a symbolic link or a bind mount made below an allowed prefix, a root changed
  * by chroot(), a socket of the outside that lies below an allowed prefix, a descriptor that was
  * handed in or inherited. The text does not show them. They are closed by a mount namespace that
  * holds no socket of the outside, and by the capabilities that mounting and chroot() want.
  *
- * Needs Linux 6.7 (the hooks; 49 and 50 are their attach types, set by programs.c at load, as
+ * Needs bpf_strncmp 5.17, Linux 6.7 (the hooks; 49 and 50 are their attach types, set by programs.c at load, as
  * libbpf 1.1 has no name for them), bpf_cast_to_kern_ctx 6.2. Where these are missing the programs
  * are left out and the helper says so.
  */
@@ -30,6 +34,9 @@
 enum { UNIX_PATH_AT = 2 }; /* of sun_path in struct sockaddr_un */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Volatile, as in record.bpf.h. */
+const volatile char unix_nscd[] = "/var/run/nscd/socket";
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __weak __ksym;
 
@@ -58,15 +65,20 @@ static __always_inline struct unix_name unix_name_of(struct bpf_sock_addr *ctx)
 	return name;
 }
 
-/* Whether no part of a path is empty, `.` or `..`. The end counts as a slash. */
+/*
+ * Whether no part of a path is empty, `.` or `..`. The end counts as a slash. The barrier keeps
+ * clang from making two paths of each byte, which the verifier would have to walk.
+ */
 static __always_inline bool unix_plain(const char path[CAPTURE_UNIX_PATH])
 {
 	__u32 seen = 0; /* the last four bytes */
 
 	for (__u32 i = 0; i <= CAPTURE_UNIX_PATH; i++) {
-		__u8 c = i < CAPTURE_UNIX_PATH ? path[i] : 0;
+		__u32 c = i < CAPTURE_UNIX_PATH ? (__u8)path[i] : 0;
+		__u32 byte = c ? c : '/';
 
-		seen = seen << 8 | (c ? c : '/');
+		asm volatile("" : "+r"(byte));
+		seen = seen << 8 | byte;
 		if ((seen & 0xffff) == 0x2f2f || (seen & 0xffffff) == 0x2f2e2f || /* // and /./ */
 			seen == 0x2f2e2e2f) /* and /../ */
 			return false;
@@ -107,6 +119,15 @@ static __always_inline void unix_tail(const struct unix_name *name, __u8 ret[16]
 		(void)bpf_probe_read_kernel(ret, n, name->path);
 }
 
+static __always_inline bool unix_quiet(const struct unix_name *name)
+{
+	char text[sizeof(unix_nscd)] = "";
+
+	return name->length >= sizeof(text) &&
+	       bpf_probe_read_kernel(text, sizeof(text), name->path) == 0 &&
+	       bpf_strncmp(text, sizeof(text), (const char *)unix_nscd) == 0;
+}
+
 static __always_inline int unix_decide(struct bpf_sock_addr *ctx)
 {
 	struct unix_name name = unix_name_of(ctx);
@@ -123,10 +144,14 @@ static __always_inline int unix_decide(struct bpf_sock_addr *ctx)
 		return RECORD_PASS;
 	account = s ? netns : 0;
 	record_count(account, CAPTURE_UNIX);
+	bpf_set_retval(-EACCES);
+	if (unix_quiet(&name)) {
+		record_count(account, RECORD_SUPPRESSED);
+		return RECORD_REFUSE;
+	}
 	r.netns = netns;
 	unix_tail(&name, r.dst);
 	record_refusal(&r, account, name.path, name.length);
-	bpf_set_retval(-EACCES);
 	return RECORD_REFUSE;
 }
 

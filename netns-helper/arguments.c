@@ -26,8 +26,7 @@ struct arguments_row {
 	const char *const *later; /* … and those that a later version will have */
 };
 
-static const char *const arguments_modes[] = {"sealed", NULL}, *const arguments_modes_later[] = {
-								       "uplink", NULL};
+static const char *const arguments_modes[] = {"sealed", "uplink", NULL};
 static const char *const arguments_lanes[] = {"auto", "bpf", "nft", NULL};
 
 enum {
@@ -45,9 +44,11 @@ static const struct arguments_row arguments_rows[] = {
 	{"--netns", ARGUMENTS_TEXT, AT(netns), ARGUMENTS_ATTACH, ARGUMENTS_ATTACH, "PATH|new", "its network namespace", NULL, NULL},
 	{"--cgroup", ARGUMENTS_TEXT, AT(cgroup), ARGUMENTS_ATTACH, ARGUMENTS_ATTACH, "PATH", "its cgroup (v2 directory)", NULL, NULL},
 	{"--policy", ARGUMENTS_TEXT, AT(policy), ARGUMENTS_ATTACH, 0, "FILE", "its policy (public addresses, no credentials)", NULL, NULL},
-	{"--mode", ARGUMENTS_TEXT, AT(mode), ARGUMENTS_ATTACH, 0, "sealed", "how it is connected", arguments_modes, arguments_modes_later},
+	{"--mode", ARGUMENTS_TEXT, AT(mode), ARGUMENTS_ATTACH, 0, "sealed|uplink", "no interface, or kept for what comes in (sealed)", arguments_modes, NULL},
+	{"--bounding", ARGUMENTS_TEXT, AT(bounding), ARGUMENTS_ATTACH, 0, "none|CAP,...|HEX", "capabilities that its processes will have at most", NULL, NULL},
 	{"--lane", ARGUMENTS_TEXT, AT(lane), ARGUMENTS_ATTACH, 0, "auto|bpf|nft", "how it is captured: nft is without BPF", arguments_lanes, NULL},
 	{"--search", ARGUMENTS_MANY, AT(search), ARGUMENTS_ATTACH, 0, "DOMAIN", "a search domain; several are allowed", NULL, NULL},
+	{"--unix", ARGUMENTS_MANY, AT(unix_paths), ARGUMENTS_ATTACH, 0, "PATH[/]", "what its unix sockets may reach: this path, with / what is below; several are allowed", NULL, NULL},
 	{"--strict", ARGUMENTS_FLAG, AT(strict), ARGUMENTS_ATTACH, 0, NULL, "fail where something would be degraded", NULL, NULL},
 	{"--hold", ARGUMENTS_FLAG, AT(hold), ARGUMENTS_ATTACH, 0, NULL, "stay; the sandbox ends with this process or its parent", NULL, NULL},
 	{"--own-cgroup", ARGUMENTS_FLAG, AT(own_cgroup), ARGUMENTS_ATTACH, 0, NULL, "remove the cgroup at the end", NULL, NULL},

@@ -18,9 +18,10 @@ struct arguments_list {
 
 /* Borrowed from argv. What was not given is NULL, false, empty or the default of the table. */
 struct arguments {
-	const char *state, *daemon_user, *id, *netns, *cgroup, *policy, *mode, *lane, *user, *trust;
+	const char *state, *daemon_user, *id, *netns, *cgroup, *policy, *mode, *bounding, *lane,
+		*user, *trust;
 	bool private, hold, own_cgroup, strict, daemon;
-	struct arguments_list search, env, hide;
+	struct arguments_list search, unix_paths, env, hide;
 	char **rest; /* after --; NULL-terminated */
 };
 

@@ -4,8 +4,10 @@
  *
  * Order, each step such that until the last one nothing gets through:
  *   verify     netns (a netns, not ours), cgroup (v2, not the root, neither the helper nor the
- *              daemon inside)
- *   inside     no link but lo; lo up, own addresses, AnyIP; listeners and DNS sockets
+ *              daemon inside); uplink: no capability that undoes it; nothing of somebody else's in
+ *              the netns; sealed: no link but lo
+ *   inside     uplink: the table, closed. lo up, own addresses, AnyIP;
+ *              uplink: settings and routing rules; listeners and DNS sockets
  *   bpf lane   steer: sk_lookup on the netns, inactive: drops. programs: the cgroup programs, the
  *              sandbox's map entries, inactive: refuses with ENETUNREACH
  *   nft lane   the table, closed
@@ -83,7 +85,45 @@ static int attach_verify(struct attachment *a, const struct attach_spec *spec, s
 	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 &&
 		cgroup_inside(&daemon, &a->cgroup))
 		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
+	if (a->mode != PROTO_UPLINK)
+		return 0;
+	return uplink_verify(a->netns_fd, a->cgroup_fd,
+		spec->request->bounding_said ? &spec->request->bounding : NULL, fault);
+}
+
+/* Runs in the namespace. The table goes last: until then it holds. */
+static int attach_leave(void *arg)
+{
+	struct attachment *a = arg;
+
+	uplink_take_back(&a->uplink);
+	routes_take_back(&a->routes, a->own4, a->own6);
+	if (a->nft && !a->left_closed)
+		(void)nft_unload(); /* its owner may have removed it already */
+	a->nft = false;
 	return 0;
+}
+
+/* Runs in the namespace, before anything is changed there. */
+static int attach_inspect(void *arg)
+{
+	struct attach_inside *in = arg;
+	struct attachment *a = in->a;
+	const struct foreign_spec foreign = {.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id};
+	int r = foreign_verify(&foreign, in->fault, &a->resolver);
+
+	if (r == 0 && a->mode == PROTO_SEALED)
+		r = routes_only_lo(in->fault);
+	return r;
+}
+
+static int attach_arrange(struct attachment *a, struct fault *fault)
+{
+	int r = routes_set_up(a->own4, a->own6, fault, &a->routes);
+
+	if (r == 0 && a->mode == PROTO_UPLINK)
+		r = uplink_set_up(a->routes.v6, fault, &a->uplink);
+	return r;
 }
 
 /* Runs in the namespace. */
@@ -91,37 +131,20 @@ static int attach_enter(void *arg)
 {
 	struct attach_inside *in = arg;
 	struct attachment *a = in->a;
-	const struct foreign_spec foreign = {.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id};
-	int r;
+	int r = attach_arrange(a, in->fault);
 
-	r = foreign_verify(&foreign, in->fault, &a->resolver);
-	if (r < 0)
-		return r;
-	r = routes_only_lo(in->fault);
-	if (r < 0)
-		return r;
-	r = routes_set_up(a->own4, a->own6, in->fault, &a->routes);
-	if (r < 0)
-		return r;
-	r = listeners_open(
-		listeners_slots(), a->routes.v6, a->lane == PROTO_LANE_NFT, &a->listeners);
+	if (r == 0) {
+		r = listeners_open(
+			listeners_slots(), a->routes.v6, a->lane == PROTO_LANE_NFT, &a->listeners);
+		if (r < 0)
+			(void)fault_set(
+				in->fault, r, "cannot open the listeners: %s", strerror(-r));
+	}
 	if (r < 0) {
-		routes_take_back(&a->routes, a->own4, a->own6);
-		return fault_set(in->fault, r, "cannot open the listeners: %s", strerror(-r));
+		(void)attach_leave(a); /* does not fail */
+		return r;
 	}
 	a->inside = true;
-	return 0;
-}
-
-/* Runs in the namespace. */
-static int attach_leave(void *arg)
-{
-	struct attachment *a = arg;
-
-	if (a->nft)
-		(void)nft_unload(); /* its owner may have removed it already */
-	a->nft = false;
-	routes_take_back(&a->routes, a->own4, a->own6);
 	return 0;
 }
 
@@ -139,9 +162,11 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 	size_t nopenings, struct fault *fault)
 {
 	struct nft_spec table = {
-		.mode = PROTO_SEALED,
+		.mode = a->mode,
 		.lane = a->lane,
 		.closed = closed,
+		.locals = a->uplink.addresses.list,
+		.nlocals = a->uplink.addresses.n,
 		.resolver = a->resolver,
 		.hosts = a->hosts->ip,
 		.nhosts = a->hosts->n,
@@ -149,7 +174,7 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 		.nopenings = nopenings,
 		.nslots = a->listeners.nslots,
 	};
-	int r = listeners_ports(&a->listeners, table.ports4, table.ports6);
+	int r = a->inside ? listeners_ports(&a->listeners, table.ports4, table.ports6) : 0;
 
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the listeners' ports: %s", strerror(-r));
@@ -174,6 +199,7 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 		.listeners6 = a->routes.v6 ? a->listeners.tcp6 : NULL,
 		.udp4 = a->listeners.udp4,
 		.udp6 = a->listeners.udp6,
+		.resolver = a->resolver,
 	};
 
 	attach_mapped(a->own4, steer.own4);
@@ -190,7 +216,7 @@ static int attach_programs(
 		.id = a->id,
 		.netns_cookie = a->cookie,
 		.cgroup_fd = a->cgroup_fd,
-		.mode = CAPTURE_SEALED,
+		.mode = a->mode == PROTO_UPLINK ? CAPTURE_UPLINK : CAPTURE_SEALED,
 		.unix_paths = unix_paths,
 		.resolver = a->resolver,
 	};
@@ -203,6 +229,23 @@ static int attach_programs(
 	return programs_attach(spec->programs, &programs, fault, &a->programs);
 }
 
+/* The addresses of the uplink pass like the own ones. */
+static int attach_locals(struct attachment *a, struct fault *fault)
+{
+	const struct addresses *l = &a->uplink.addresses;
+	int r;
+
+	if (a->mode != PROTO_UPLINK || a->lane != PROTO_LANE_BPF)
+		return 0; /* the table knows them */
+	r = programs_set_locals(a->programs, l->list, l->n, fault);
+	if (r == 0)
+		r = steer_program_set_locals(a->steer, l->list, l->n, fault);
+	if (r < 0)
+		return fault_set(
+			fault, r, "cannot set the addresses of its interfaces: %s", strerror(-r));
+	return 0;
+}
+
 static int attach_steps(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
 	struct attach_inside in = {a, fault};
@@ -212,14 +255,17 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	a->cgroup_fd = attach_copy_fd(spec->cgroup_fd);
 	if (a->netns_fd < 0 || a->cgroup_fd < 0)
 		return fault_set(fault, -EMFILE, "out of descriptors");
-	a->policy_fd = document_copy("sallyport-policy", spec->policy_fd);
-	if (a->policy_fd < 0)
-		return fault_set(fault, a->policy_fd, "--policy: cannot be copied: %s",
-			strerror(-a->policy_fd));
+	r = document_text(spec->policy_fd, &a->policy, &a->npolicy);
+	if (r < 0)
+		return fault_set(fault, r, "--policy: cannot be copied: %s", strerror(-r));
 	r = attach_verify(a, spec, fault);
 	if (r < 0)
 		return r;
-	r = netns_within(a->netns_fd, attach_enter, &in);
+	r = netns_within(a->netns_fd, attach_inspect, &in);
+	if (r == 0 && a->mode == PROTO_UPLINK)
+		r = attach_table(a, true, NULL, 0, fault);
+	if (r == 0)
+		r = netns_within(a->netns_fd, attach_enter, &in);
 	if (r < 0)
 		return fault_set(fault, r, "cannot enter the network namespace: %s", strerror(-r));
 	if (spec->request->strict && !a->routes.v6)
@@ -237,7 +283,7 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	r = attach_programs(a, spec, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot attach the cgroup programs: %s", strerror(-r));
-	return 0;
+	return attach_locals(a, fault);
 }
 
 int attach_begin(const struct attach_spec *spec, struct fault *fault, struct attachment **ret)
@@ -249,8 +295,10 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 		return fault_set(fault, -ENOMEM, "out of memory");
 	memcpy(a->id, spec->request->id, sizeof(a->id));
 	memcpy(a->search, spec->request->search, sizeof(a->search));
+	a->mode = (enum proto_mode)spec->request->mode;
+	a->uplink.addresses.fd = -1;
 	a->hosts = spec->hosts;
-	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
+	a->netns_fd = a->cgroup_fd = -1;
 	a->lane = spec->lane;
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
 		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
@@ -279,18 +327,44 @@ static int attach_activate(struct attachment *a, struct fault *fault)
 	return 0;
 }
 
-int attach_finish(struct attachment *a, const uint8_t digest[32],
-	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
+/* Runs in the namespace. */
+static int attach_read_addresses(void *arg)
+{
+	struct attachment *a = arg;
+	int r = addresses_read(&a->uplink.addresses);
+
+	if (r <= 0)
+		return r;
+	return nft_set_locals(a->uplink.addresses.list, a->uplink.addresses.n);
+}
+
+int attach_follow(struct attachment *a, struct fault *fault)
 {
 	int r;
 
-	if (a->lane == PROTO_LANE_NFT) /* the table is all there is */
-		return attach_table(a, false, openings, nopenings, fault);
-	r = programs_set_policy(a->programs, digest, openings, nopenings, fault);
+	if (!addresses_changed(&a->uplink.addresses) || (a->lane == PROTO_LANE_BPF && !a->programs))
+		return 0; /* nothing, or it is being taken down */
+	r = netns_within(a->netns_fd, attach_read_addresses, a);
+	if (r < 0)
+		return fault_set(fault, r, "cannot follow the addresses of its interfaces: %s",
+			strerror(-r));
+	return attach_locals(a, fault);
+}
+
+int attach_finish(struct attachment *a, const uint8_t digest[32],
+	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
+{
+	int r = a->lane == PROTO_LANE_BPF
+			? programs_set_policy(a->programs, digest, openings, nopenings, fault)
+			: 0;
+
 	if (r < 0)
 		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
 	r = attach_table(a, false, openings, nopenings, fault);
-	return r < 0 ? r : attach_activate(a, fault);
+	if (r == 0 && a->lane == PROTO_LANE_BPF) /* in the nft lane the table is all there is */
+		r = attach_activate(a, fault);
+	a->active = r == 0;
+	return r;
 }
 
 /* Runs in the namespace. */
@@ -324,15 +398,22 @@ void attach_shut(struct attachment *a)
 
 void attach_undo(struct attachment *a)
 {
+	struct fault ignored = {""};
+
 	attach_shut(a);
-	if (a->inside) {
+	a->left_closed =
+		a->mode == PROTO_UPLINK && a->active && a->nft && cgroup_populated(a->cgroup_fd);
+	if (a->left_closed)
+		(void)attach_table(a, true, NULL, 0,
+			&ignored); /* or what was loaded stays, which holds as well */
+	if (a->inside || a->nft) {
 		(void)netns_within(a->netns_fd, attach_leave,
 			a); /* a namespace that cannot be entered is gone */
 		a->inside = false;
 	}
+	uplink_done(&a->uplink);
 	cleanup_close(&a->netns_fd);
-	cleanup_close(&a->policy_fd);
-	a->netns_fd = a->policy_fd = -1;
+	a->netns_fd = -1;
 }
 
 void attach_free(struct attachment *a)
@@ -340,5 +421,6 @@ void attach_free(struct attachment *a)
 	if (!a)
 		return;
 	cleanup_close(&a->cgroup_fd);
+	free(a->policy);
 	free(a);
 }

@@ -17,6 +17,7 @@
 #include "netns-helper/netns.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/routes.h"
+#include "netns-helper/uplink.h"
 
 #include "base/fault.h"
 
@@ -34,19 +35,24 @@ struct attachment {
 	struct cgroup_path cgroup;
 	uint64_t cgroup_id; /* its inode */
 	uint64_t cookie;
+	enum proto_mode mode;
 	uint8_t own4[4], own6[16];
 	enum proto_lane lane; /* never AUTO */
 	struct routes routes;
+	struct uplink uplink; /* in uplink mode */
 	struct listeners listeners;
 	int netns_fd; /* owned; -1 after attach_undo() */
 	int cgroup_fd; /* owned until attach_free() */
-	int policy_fd; /* owned, sealed; -1 after attach_undo() */
+	char *policy; /* the document, npolicy bytes; owned until attach_free() */
+	size_t npolicy;
 	const struct hosts_list *hosts; /* borrowed, followed live */
 	struct programs_sandbox *programs; /* this and the next: NULL in the nft lane */
 	struct steer_netns *steer;
 	bool resolver; /* the container runtime has its own at 127.0.0.11 */
 	bool inside; /* routes and listeners are in place */
 	bool nft; /* the table is loaded */
+	bool active; /* has been: attach_finish() succeeded */
+	bool left_closed; /* by attach_undo(): see there */
 };
 
 struct attach_spec {
@@ -85,8 +91,15 @@ int attach_renew_hosts(struct attachment *a);
  * the ends of the connections that the daemon now breaks off still reach their peers. May be called again.
  */
 void attach_shut(struct attachment *a);
-/* Takes everything out of the kernel, in reverse. May be called at any stage, and twice. */
+/*
+ * Takes everything out of the kernel, in reverse. May be called at any stage, and twice. One thing
+ * stays of a sandbox in uplink mode that was active and in which processes are left: a table that
+ * lets nothing through but loopback, or they would have the interfaces to themselves.
+ */
 void attach_undo(struct attachment *a);
+
+/* In uplink mode, when a->uplink.addresses.fd is readable: an address came or went. 0 or -errno. */
+int attach_follow(struct attachment *a, struct fault *fault);
 
 /* After attach_undo(). NULL is allowed. */
 void attach_free(struct attachment *a);

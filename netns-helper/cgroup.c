@@ -49,6 +49,14 @@ int cgroup_mount(char *ret)
 	return r;
 }
 
+static int cgroup_set(struct cgroup_path *ret, const char *path)
+{
+	if (strlen(path) >= sizeof(ret->text))
+		return -ENAMETOOLONG;
+	memcpy(ret->text, path, strlen(path) + 1);
+	return 0;
+}
+
 int cgroup_of(pid_t pid, struct cgroup_path *ret)
 {
 	char name[64], line[PATH_MAX + 2];
@@ -63,8 +71,7 @@ int cgroup_of(pid_t pid, struct cgroup_path *ret)
 		if (strncmp(line, "0::", 3) != 0)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		(void)snprintf(ret->text, sizeof(ret->text), "%s", line + 3);
-		r = 0;
+		r = cgroup_set(ret, line + 3);
 	}
 	(void)fclose(f); /* only read */
 	return r;
@@ -107,7 +114,10 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 		return fault_set(fault, -EINVAL, "--cgroup: lies outside %s", mount);
 	if (strcmp(full + skip, "") == 0 || strcmp(full + skip, "/") == 0)
 		return fault_set(fault, -EINVAL, "--cgroup: is the root of the cgroup v2 tree");
-	(void)snprintf(path.text, sizeof(path.text), "%s", full + skip);
+	r = cgroup_set(&path, full + skip);
+	if (r < 0)
+		return fault_set(fault, r, "--cgroup: its path is longer than %d characters",
+			CGROUP_PATH - 1);
 	r = cgroup_of(getpid(), &own);
 	if (r < 0)
 		return fault_set(fault, r, "the helper's own cgroup cannot be read");
@@ -177,6 +187,66 @@ bool cgroup_populated(int fd)
 
 	return cgroup_read(fd, "cgroup.events", text, sizeof(text)) >= 0 &&
 	       strstr(text, "populated 1") != NULL;
+}
+
+static int cgroup_each_of(int fd, const char *file, int (*each)(pid_t pid, void *arg), void *arg)
+{
+	_cleanup_close_ int procs = openat(fd, file, O_RDONLY | O_CLOEXEC);
+	FILE *f;
+	int pid, n, r = 0;
+
+	if (procs < 0)
+		return -errno;
+	f = fdopen(procs, "r");
+	if (!f)
+		return -errno;
+	procs = -1;
+	errno = 0;
+	while (r == 0 && (n = fscanf(f, "%d", &pid)) == 1)
+		r = each(pid, arg);
+	if (r == 0 && errno)
+		r = -errno;
+	(void)fclose(f); /* only read */
+	return r;
+}
+
+static int cgroup_each_below(int fd, int depth, int (*each)(pid_t pid, void *arg), void *arg)
+{
+	int copy, r = cgroup_each_of(fd, "cgroup.procs", each, arg);
+	const struct dirent *entry;
+	DIR *dir;
+
+	if (r == -EOPNOTSUPP) /* a threaded one does not tell processes */
+		r = cgroup_each_of(fd, "cgroup.threads", each, arg);
+	if (r != 0)
+		return r;
+	if (depth == 0)
+		return -ELOOP;
+	copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = copy < 0 ? NULL : fdopendir(copy);
+	if (!dir) {
+		r = -errno;
+		cleanup_close(&copy);
+		return r;
+	}
+	while (r == 0 && (entry = readdir(dir))) {
+		_cleanup_close_ int child = -1;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		child = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		if (child >= 0)
+			r = cgroup_each_below(child, depth - 1, each, arg);
+		else if (errno != ENOENT)
+			r = -errno;
+	}
+	(void)closedir(dir); /* only read */
+	return r;
+}
+
+int cgroup_each(int fd, int (*each)(pid_t pid, void *arg), void *arg)
+{
+	return cgroup_each_below(fd, CGROUP_DEPTH, each, arg);
 }
 
 /* A sandbox that may write its cgroup may have made others below: an empty cgroup holds only

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "netns-helper/arguments.h"
+#include "netns-helper/bounding.h"
 #include "netns-helper/client.h"
 #include "netns-helper/document.h"
 #include "netns-helper/lane.h"
@@ -26,6 +27,7 @@
 #include "netns-helper/proto.h"
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/state.h"
+#include "netns-helper/unix_paths.h"
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
@@ -105,11 +107,31 @@ static int client_named(const char *id, uint32_t op, struct proto_name *ret)
 	return CLIENT_OK;
 }
 
+static int client_unix_paths(const struct arguments *a, struct proto_attach *ret)
+{
+	if (a->unix_paths.n > PROTO_UNIX_PATHS) {
+		log_error("--unix: there can be %d", PROTO_UNIX_PATHS);
+		return CLIENT_FAILED;
+	}
+	for (size_t i = 0; i < a->unix_paths.n; i++) {
+		if (!unix_paths_valid(a->unix_paths.items[i])) {
+			log_error("--unix: %s: wants an absolute path of at most %d bytes, without "
+				  "empty, . or .. parts",
+				a->unix_paths.items[i], PROTO_UNIX_PATH - 2);
+			return CLIENT_FAILED;
+		}
+		memcpy(ret->unix_paths[i], a->unix_paths.items[i],
+			strlen(a->unix_paths.items[i]) + 1); /* was measured */
+	}
+	return CLIENT_OK;
+}
+
 static int client_attach_request(const struct arguments *a, struct proto_attach *ret)
 {
 	*ret = (struct proto_attach){
 		.head = {PROTO_ATTACH, PROTO_VERSION},
-		.mode = PROTO_SEALED,
+		.mode = a->mode && strcmp(a->mode, "uplink") == 0 ? PROTO_UPLINK : PROTO_SEALED,
+		.bounding_said = a->bounding != NULL,
 		.strict = a->strict,
 		.hold = a->hold,
 		.own_cgroup = a->own_cgroup,
@@ -117,6 +139,12 @@ static int client_attach_request(const struct arguments *a, struct proto_attach 
 	};
 	if (snprintf(ret->id, sizeof(ret->id), "%s", a->id) >= (int)sizeof(ret->id)) {
 		log_error("--id: is longer than %zu characters", sizeof(ret->id) - 1);
+		return CLIENT_FAILED;
+	}
+	if (a->bounding && bounding_parse(a->bounding, &ret->bounding) < 0) {
+		log_error("--bounding: %s is neither none, nor names of capabilities, nor the "
+			  "number of CapBnd in /proc/PID/status",
+			a->bounding);
 		return CLIENT_FAILED;
 	}
 	if (a->search.n > PROTO_SEARCH) {
@@ -129,7 +157,7 @@ static int client_attach_request(const struct arguments *a, struct proto_attach 
 			log_error("--search: %s is not a domain name", a->search.items[i]);
 			return CLIENT_FAILED;
 		}
-	return CLIENT_OK;
+	return client_unix_paths(a, ret);
 }
 
 /* The three descriptors of an attach, owned by the caller. */

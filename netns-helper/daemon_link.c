@@ -22,6 +22,7 @@
 #include "bpf/capture.h"
 #include "netns-helper/daemon_link.h"
 #include "netns-helper/dialler.h"
+#include "netns-helper/document.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/sandboxes.h"
@@ -147,14 +148,17 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.netns = a->cookie,
 		.nslots = a->listeners.nslots,
 		.has_v6 = a->routes.v6,
-		.mode = PROTO_SEALED,
+		.mode = (uint8_t)a->mode,
 		.lane = (uint8_t)a->lane,
 	};
+	_cleanup_close_ int policy = document_new("sallyport-policy", a->policy, a->npolicy);
 	_cleanup_close_ int flows =
 		a->lane == PROTO_LANE_BPF ? programs_open_flows(a->programs) : -1;
 	int fds[PROTO_OFFER_FDS];
 	size_t n = 0;
 
+	if (policy < 0)
+		return policy;
 	if (a->lane == PROTO_LANE_BPF && flows < 0)
 		return flows;
 	offer.cgroup = a->cgroup_id;
@@ -163,7 +167,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 	if (a->routes.v6)
 		memcpy(offer.own6, a->own6, sizeof(offer.own6));
 	memcpy(offer.search, a->search, sizeof(offer.search));
-	fds[n++] = a->policy_fd;
+	fds[n++] = policy;
 	if (a->lane == PROTO_LANE_BPF)
 		fds[n++] = flows;
 	fds[n++] = a->listeners.udp4;
@@ -313,7 +317,7 @@ static int daemon_link_admit(struct daemon_link *link, int fd, struct ucred *ret
 		return -errno;
 	if (ret->uid != link->uid && ret->uid != 0)
 		return -EPERM;
-	if (sandboxes_hold(link->sandboxes, ret->pid))
+	if (sandboxes_hold(link->sandboxes, fd, ret->pid))
 		return -EPERM;
 	daemon_link_drop_dead(link);
 	return link->peer.fd >= 0 || dialler_busy(link->dialler, ret->pid) ? -EBUSY : 0;

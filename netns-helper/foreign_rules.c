@@ -11,20 +11,26 @@
 #include <sys/socket.h>
 
 #include "netns-helper/foreign_internal.h"
+#include "netns-helper/rules.h"
 
 #include "base/cleanup.h"
 
-/* "from all lookup TABLE" at that preference; of IPv6 there are the first two. */
+/*
+ * "from all [fwmark MARK] lookup TABLE" at that preference: the kernel's, of which IPv6 has the first
+ * two, then ours of uplink mode, which a dead helper may have left.
+ */
 static const struct {
-	uint32_t preference, table;
+	uint32_t preference, mark, table;
 } foreign_rules_usual[] = {
-	{0, RT_TABLE_LOCAL},
-	{32766, RT_TABLE_MAIN},
-	{32767, RT_TABLE_DEFAULT},
+	{0, 0, RT_TABLE_LOCAL},
+	{32766, 0, RT_TABLE_MAIN},
+	{32767, 0, RT_TABLE_DEFAULT},
+	{0, RULES_MARK, RT_TABLE_MAIN},
+	{1, 0, RT_TABLE_LOCAL},
 };
 
 struct foreign_rule {
-	uint32_t preference, table;
+	uint32_t preference, mark, table;
 	bool selects; /* applies to some packets only, or does not look a table up */
 };
 
@@ -37,7 +43,7 @@ struct foreign_rules {
 static bool foreign_rules_plain(int type)
 {
 	static const int plain[] = {FRA_PRIORITY, FRA_TABLE, FRA_PROTOCOL, FRA_SUPPRESS_PREFIXLEN,
-		FRA_SUPPRESS_IFGROUP, FRA_FLOW, FRA_PAD};
+		FRA_SUPPRESS_IFGROUP, FRA_FLOW, FRA_FWMASK, FRA_PAD};
 
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
 		if (plain[i] == type)
@@ -62,11 +68,14 @@ static int foreign_rules_each(const struct nlmsghdr *message, void *arg)
 			rule.preference = mnl_attr_get_u32(attr);
 		else if (type == FRA_TABLE)
 			rule.table = mnl_attr_get_u32(attr);
+		else if (type == FRA_FWMARK)
+			rule.mark = mnl_attr_get_u32(attr);
 		else if (!foreign_rules_plain(type))
 			rule.selects = true;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(foreign_rules_usual); i++)
 		if (!rule.selects && rule.preference == foreign_rules_usual[i].preference &&
+			rule.mark == foreign_rules_usual[i].mark &&
 			rule.table == foreign_rules_usual[i].table)
 			return MNL_CB_OK;
 	if (!found->found)

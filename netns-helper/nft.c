@@ -6,6 +6,7 @@
  *   sets     nft_sets.c
  *   refuse   a reset for TCP, port unreachable for UDP, else prohibited
  *   input    nft_input.c
+ *   uplink   in uplink mode, in place of `output`: nft_uplink.c
  *   output   what would leave by another interface than lo: refuse. (Nothing else is refused here:
  *            a rejection in OUTPUT gives UDP senders EPERM, which clients take for a fault of their
  *            own; one on INPUT of lo is an ordinary ECONNREFUSED.)
@@ -133,8 +134,16 @@ int nft_load(const struct nft_spec *spec)
 	nft_batch_needs(b, "CONFIG_NFT_REJECT_INET");
 	nft_put_refuse(b);
 	nft_batch_needs(b, NULL);
+	if (spec->mode == PROTO_UPLINK) {
+		nft_batch_needs(b, "CONFIG_NFT_CT, CONFIG_NF_CONNTRACK_MARK");
+		nft_uplink_put_inbound(b, spec);
+		nft_batch_needs(b, NULL);
+	}
 	nft_input_put(b, spec);
-	nft_put_output(b);
+	if (spec->mode == PROTO_UPLINK)
+		nft_uplink_put(b, spec); /* what it needs has been asked for above */
+	else
+		nft_put_output(b);
 	nft_chain_put(b, "forward", "filter", NF_INET_FORWARD, NFT_PRIORITY, NF_DROP);
 	if (spec->lane == PROTO_LANE_NFT && !spec->closed) {
 		nft_batch_needs(b, "CONFIG_NFT_TPROXY");

@@ -22,6 +22,7 @@ struct nft_spec;
 enum {
 	NFT_LO = 1, /* the index of lo in every namespace */
 	NFT_SADDR4 = 12, /* offset of the source in the IPv4 header */
+	NFT_SADDR6 = 8, /* … and in the IPv6 header */
 	NFT_DADDR4 = 16, /* offset of the destination in the IPv4 header */
 	NFT_DADDR6 = 24, /* … and in the IPv6 header */
 	NFT_DNS = 53,
@@ -64,5 +65,10 @@ void nft_lane_put(struct nft_batch *b, const struct nft_spec *spec);
 
 /* nft_input.c: the chain `input`. Wants the sets and the chain `refuse`. */
 void nft_input_put(struct nft_batch *b, const struct nft_spec *spec);
+
+/* nft_uplink.c, uplink mode alone: the chain `inbound`, before nft_input_put(), which goes to it; and
+ * the others. Both want the sets. */
+void nft_uplink_put_inbound(struct nft_batch *b, const struct nft_spec *spec);
+void nft_uplink_put(struct nft_batch *b, const struct nft_spec *spec);
 
 #endif

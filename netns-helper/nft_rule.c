@@ -147,6 +147,98 @@ void nft_rule_bytes(
 	nft_rule_compare(r, NFT_CMP_EQ, value, n);
 }
 
+void nft_rule_transport(struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *value)
+{
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, offset, n);
+	nft_rule_compare(r, NFT_CMP_EQ, value, n);
+}
+
+/* Of the flags that tell an opening, the segment has SYN alone (NFT_CMP_EQ), or not (NFT_CMP_NEQ). */
+static void nft_rule_flags(struct nft_rule *r, uint32_t op)
+{
+	static const uint8_t mask[] = {NFT_RULE_SYN | NFT_RULE_ACK}, none[1],
+			     syn[] = {NFT_RULE_SYN};
+
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_FLAGS, sizeof(syn));
+	nft_rule_bits(r, mask, none, sizeof(syn));
+	nft_rule_compare(r, op, syn, sizeof(syn));
+}
+
+void nft_rule_syn(struct nft_rule *r)
+{
+	nft_rule_flags(r, NFT_CMP_EQ);
+}
+
+void nft_rule_no_syn(struct nft_rule *r)
+{
+	nft_rule_flags(r, NFT_CMP_NEQ);
+}
+
+static void nft_rule_ct(struct nft_rule *r, uint32_t key)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "ct");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, key);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_DREG, NFT_REG_1);
+}
+
+void nft_rule_ct_mark(struct nft_rule *r, uint32_t mark)
+{
+	nft_rule_ct(r, NFT_CT_MARK);
+	nft_rule_compare(r, NFT_CMP_EQ, &mark, sizeof(mark));
+}
+
+void nft_rule_ct_direction(struct nft_rule *r, uint8_t direction)
+{
+	nft_rule_ct(r, NFT_CT_DIRECTION);
+	nft_rule_compare(r, NFT_CMP_EQ, &direction, sizeof(direction));
+}
+
+void nft_rule_ct_state(struct nft_rule *r, uint32_t bits)
+{
+	const uint32_t none = 0;
+
+	nft_rule_ct(r, NFT_CT_STATE);
+	nft_rule_bits(r, (const uint8_t *)&bits, (const uint8_t *)&none, sizeof(bits));
+	nft_rule_compare(r, NFT_CMP_NEQ, &none, sizeof(none));
+}
+
+static void nft_rule_value(struct nft_rule *r, uint32_t reg, const void *value, uint32_t n)
+{
+	struct nftnl_expr *e = nft_rule_add(r, "immediate");
+
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, reg);
+	nftnl_expr_set(e, NFTNL_EXPR_IMM_DATA, value, n);
+}
+
+void nft_rule_set_ct_mark(struct nft_rule *r, uint32_t mark)
+{
+	struct nftnl_expr *e;
+
+	nft_rule_value(r, NFT_REG_1, &mark, sizeof(mark));
+	e = nft_rule_add(r, "ct");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_KEY, NFT_CT_MARK);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_CT_SREG, NFT_REG_1);
+}
+
+void nft_rule_set_mark(struct nft_rule *r, uint32_t mark)
+{
+	struct nftnl_expr *e;
+
+	nft_rule_value(r, NFT_REG_1, &mark, sizeof(mark));
+	e = nft_rule_add(r, "meta");
+	if (!e)
+		return;
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_KEY, NFT_META_MARK);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_META_SREG, NFT_REG_1);
+}
+
 /* 4 to 16 bytes of the network header, inverted first when asked, into the register. */
 static void nft_rule_take(struct nft_rule *r, uint32_t offset, uint32_t n, bool inverted)
 {
@@ -199,26 +291,6 @@ void nft_rule_noted_in(struct nft_rule *r, const char *set, uint32_t id)
 {
 	nft_rule_meta(r, NFT_META_PRIORITY);
 	nft_rule_lookup(r, set, id);
-}
-
-void nft_rule_syn(struct nft_rule *r)
-{
-	static const uint8_t mask[] = {NFT_RULE_SYN | NFT_RULE_ACK}, none[1],
-			     syn[] = {NFT_RULE_SYN};
-
-	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_FLAGS, sizeof(syn));
-	nft_rule_bits(r, mask, none, sizeof(syn));
-	nft_rule_compare(r, NFT_CMP_EQ, syn, sizeof(syn));
-}
-
-static void nft_rule_value(struct nft_rule *r, uint32_t reg, const void *value, uint32_t n)
-{
-	struct nftnl_expr *e = nft_rule_add(r, "immediate");
-
-	if (!e)
-		return;
-	nftnl_expr_set_u32(e, NFTNL_EXPR_IMM_DREG, reg);
-	nftnl_expr_set(e, NFTNL_EXPR_IMM_DATA, value, n);
 }
 
 /* register 1 = what the map says of the masked source port */

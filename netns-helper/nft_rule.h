@@ -52,8 +52,10 @@ void nft_rule_in_own_set(struct nft_rule *r, uint32_t offset, uint32_t n, uint32
 void nft_rule_note(struct nft_rule *r, uint32_t offset, bool inverted);
 /* What was noted is in the set; with a name the table's, without one that of the id as above. */
 void nft_rule_noted_in(struct nft_rule *r, const char *set, uint32_t id);
-/* A TCP segment that opens a connection: SYN without ACK. */
+/* A TCP segment that opens a connection: SYN without ACK; and one that does not. After
+ * nft_rule_protocol(). */
 void nft_rule_syn(struct nft_rule *r);
+void nft_rule_no_syn(struct nft_rule *r);
 
 /* What a packet is redirected to, of the family that the rule matches. */
 struct nft_rule_target {
@@ -66,13 +68,26 @@ struct nft_rule_target {
 /* tproxy: gives the packet to the transparent socket; where there is none the rule ends here. */
 void nft_rule_tproxy(struct nft_rule *r, const struct nft_rule_target *target);
 
+/* n ≤ 16 bytes of the transport header at the offset are these: after nft_rule_protocol(). */
+void nft_rule_transport(struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *value);
+
+/* Of the connection that the packet belongs to, as conntrack knows it (that a rule asks is what
+ * makes the namespace track): its mark; IP_CT_DIR_…; one of the NF_CT_STATE bits. */
+void nft_rule_ct_mark(struct nft_rule *r, uint32_t mark);
+void nft_rule_ct_direction(struct nft_rule *r, uint8_t direction);
+void nft_rule_ct_state(struct nft_rule *r, uint32_t bits);
+
+/* Sets the connection's mark, or the packet's; the rule goes on. */
+void nft_rule_set_ct_mark(struct nft_rule *r, uint32_t mark);
+void nft_rule_set_mark(struct nft_rule *r, uint32_t mark);
+
 /* The actions; each sends the rule off and frees it. */
 void nft_rule_accept(struct nft_rule *r);
 void nft_rule_drop(struct nft_rule *r);
+void nft_rule_notrack(struct nft_rule *r); /* conntrack does not look at the packet */
 void nft_rule_goto(struct nft_rule *r, const char *chain);
 void nft_rule_jump(struct nft_rule *r, const char *chain);
 void nft_rule_reset(struct nft_rule *r); /* reject with tcp reset */
-void nft_rule_notrack(struct nft_rule *r);
 /* reject with icmpx; NFT_REJECT_ICMPX_… */
 void nft_rule_unreachable(struct nft_rule *r, uint8_t code);
 

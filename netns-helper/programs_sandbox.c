@@ -42,7 +42,7 @@ static int programs_make_flows(struct programs_sandbox *s, struct fault *f)
 		.btf_key_type_id = bpf_map__btf_key_type_id(shape),
 		.btf_value_type_id = bpf_map__btf_value_type_id(shape));
 	_cleanup_close_ int map =
-		bpf_map_create(BPF_MAP_TYPE_HASH, "flows", bpf_map__key_size(shape),
+		bpf_map_create(bpf_map__type(shape), "flows", bpf_map__key_size(shape),
 			bpf_map__value_size(shape), bpf_map__max_entries(shape), &opts);
 	int r;
 

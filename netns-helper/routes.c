@@ -7,8 +7,7 @@
  * the kernel would answer from, and connect from, the destination itself. The own addresses are not
  * loopback ones, or glibc's AI_ADDRCONFIG would hide A or AAAA answers from the sandbox.
  *
- * Each request is one message, one acknowledgement. Called inside the namespace (netns_within).
- * #syscalls: socket bind sendto recvmsg close
+ * Called inside the namespace (netns_within). #syscalls: those of rtnl.c
  */
 #include <errno.h>
 #include <linux/if.h>
@@ -21,13 +20,11 @@
 #include <libmnl/libmnl.h>
 
 #include "netns-helper/routes.h"
+#include "netns-helper/rtnl.h"
 
 #include "base/cleanup.h"
 
-enum {
-	ROUTES_LO = 1,
-	ROUTES_BUFFER = 8192
-}; /* lo has index 1 in every namespace (net/core/dev.c) */
+enum { ROUTES_LO = 1 }; /* the index of lo in every namespace (net/core/dev.c) */
 
 /* Made by their modules in every namespace unless net.core.fb_tunnels_only_for_init_net is set. */
 static const char *const routes_fallbacks[] = {
@@ -37,35 +34,6 @@ struct routes_link {
 	char other[IFNAMSIZ]; /* a link that may carry packets */
 	bool lo_up;
 };
-
-/* Sends one request and reads answers until the acknowledgement or the end of the dump. 0 or
- * -errno. */
-static int routes_talk(struct nlmsghdr *request, mnl_cb_t each, void *arg)
-{
-	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	char answer[ROUTES_BUFFER];
-	unsigned int seq = 1;
-	int r = MNL_CB_OK;
-	ssize_t n;
-
-	if (!nl)
-		return -errno;
-	request->nlmsg_seq = seq;
-	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
-		mnl_socket_sendto(nl, request, request->nlmsg_len) < 0)
-		r = MNL_CB_ERROR;
-	while (r == MNL_CB_OK) {
-		n = mnl_socket_recvfrom(nl, answer, sizeof(answer));
-		if (n < 0)
-			r = MNL_CB_ERROR;
-		else
-			r = mnl_cb_run(
-				answer, (size_t)n, seq, mnl_socket_get_portid(nl), each, arg);
-	}
-	r = r == MNL_CB_ERROR ? -errno : 0;
-	(void)mnl_socket_close(nl); /* nothing is pending */
-	return r;
-}
 
 static bool routes_is_fallback(const char *name)
 {
@@ -94,7 +62,7 @@ static int routes_each_link(const struct nlmsghdr *message, void *arg)
 
 static int routes_links(struct routes_link *ret)
 {
-	char bytes[ROUTES_BUFFER];
+	char bytes[RTNL_BUFFER];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct routes_link found = {.other = ""};
 	struct ifinfomsg *link;
@@ -104,7 +72,7 @@ static int routes_links(struct routes_link *ret)
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	link = mnl_nlmsg_put_extra_header(request, sizeof(*link));
 	link->ifi_family = AF_UNSPEC;
-	r = routes_talk(request, routes_each_link, &found);
+	r = rtnl_talk(request, routes_each_link, &found);
 	if (r == 0)
 		*ret = found;
 	return r;
@@ -129,7 +97,7 @@ int routes_only_lo(struct fault *fault)
 
 static int routes_lo(bool up)
 {
-	char bytes[ROUTES_BUFFER];
+	char bytes[RTNL_BUFFER];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct ifinfomsg *link;
 
@@ -140,7 +108,7 @@ static int routes_lo(bool up)
 	link->ifi_index = ROUTES_LO;
 	link->ifi_change = IFF_UP;
 	link->ifi_flags = up ? IFF_UP : 0;
-	return routes_talk(request, NULL, NULL);
+	return rtnl_talk(request, NULL, NULL);
 }
 
 static size_t routes_width(int family)
@@ -150,7 +118,7 @@ static size_t routes_width(int family)
 
 static int routes_address(int family, const uint8_t *own, bool add)
 {
-	char bytes[ROUTES_BUFFER];
+	char bytes[RTNL_BUFFER];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct ifaddrmsg *address;
 
@@ -164,12 +132,12 @@ static int routes_address(int family, const uint8_t *own, bool add)
 	address->ifa_index = ROUTES_LO;
 	mnl_attr_put(request, IFA_LOCAL, routes_width(family), own);
 	mnl_attr_put(request, IFA_ADDRESS, routes_width(family), own);
-	return routes_talk(request, NULL, NULL);
+	return rtnl_talk(request, NULL, NULL);
 }
 
 static int routes_anyip(int family, const uint8_t *own, bool add)
 {
-	char bytes[ROUTES_BUFFER];
+	char bytes[RTNL_BUFFER];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct rtmsg *route;
 
@@ -183,7 +151,7 @@ static int routes_anyip(int family, const uint8_t *own, bool add)
 	route->rtm_type = RTN_LOCAL;
 	mnl_attr_put(request, RTA_PREFSRC, routes_width(family), own);
 	mnl_attr_put_u32(request, RTA_OIF, ROUTES_LO);
-	return routes_talk(request, NULL, NULL);
+	return rtnl_talk(request, NULL, NULL);
 }
 
 static int routes_family(int family, const uint8_t *own)

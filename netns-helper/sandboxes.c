@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "bpf/capture.h"
 #include "netns-helper/dialler.h"
@@ -76,10 +77,10 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 		told.tell(told.who, error, text);
 }
 
-void sandboxes_init(struct sandboxes *s, const struct lane_bpf *bpf, struct dialler *dialler,
-	const struct hosts_list *hosts)
+void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
+	struct dialler *dialler, const struct hosts_list *hosts)
 {
-	*s = (struct sandboxes){.bpf = bpf, .dialler = dialler, .hosts = hosts};
+	*s = (struct sandboxes){.loop = loop, .bpf = bpf, .dialler = dialler, .hosts = hosts};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
@@ -145,6 +146,49 @@ static int sandboxes_admit(
 	return r < 0 ? r : sandboxes_conflict(s, &probe, fault);
 }
 
+/* The addresses of an uplink have changed, or may have. */
+static void sandboxes_addresses(struct loop_source *source, uint32_t events)
+{
+	struct sandbox *sandbox = container_of(source, struct sandbox, addresses);
+	const struct attachment *a = sandbox->attachment;
+	struct fault fault = {""};
+
+	(void)events; /* only readiness is watched */
+	if (source->fd < 0)
+		return; /* forgotten while this was due */
+	if (attach_follow(sandbox->attachment, &fault) == 0 && a->uplink.addresses.cut)
+		(void)fault_set(&fault, -E2BIG,
+			"its interfaces have more than %d addresses: connections to the others are "
+			"captured, and from outside they are refused",
+			CAPTURE_LOCALS);
+	sandboxes_note(sandbox->all, a->id, "addresses of the uplink", fault.text,
+		fault.text[0] ? "take addresses away" : "");
+}
+
+static int sandboxes_watch(struct sandboxes *s, struct sandbox *sandbox, struct fault *fault)
+{
+	int r;
+
+	sandbox->all = s;
+	sandbox->addresses =
+		(struct loop_source){sandbox->attachment->uplink.addresses.fd, sandboxes_addresses};
+	if (sandbox->addresses.fd < 0)
+		return 0;
+	r = loop_watch(s->loop, &sandbox->addresses, EPOLLIN);
+	if (r < 0)
+		return fault_set(
+			fault, r, "cannot watch the addresses of its interfaces: %s", strerror(-r));
+	return 0;
+}
+
+/* Before the descriptor is closed. */
+static void sandboxes_unwatch(struct sandbox *sandbox)
+{
+	if (sandbox->addresses.fd >= 0)
+		loop_forget(sandbox->all->loop, &sandbox->addresses);
+	sandbox->addresses.fd = -1;
+}
+
 int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	struct sandbox_listener asked, struct fault *fault, struct sandbox **ret)
 {
@@ -166,6 +210,13 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	whole.steer = s->bpf->steer;
 	whole.hosts = s->hosts;
 	r = attach_begin(&whole, fault, &sandbox->attachment);
+	if (r == 0) {
+		r = sandboxes_watch(s, sandbox, fault);
+		if (r < 0) {
+			attach_undo(sandbox->attachment);
+			attach_free(sandbox->attachment);
+		}
+	}
 	if (r < 0) {
 		free(sandbox);
 		return r;
@@ -413,7 +464,12 @@ static int sandboxes_turn(struct sandboxes *s, struct sandbox *sandbox, uint64_t
 		log_warn("sandbox %s: %s did not go within 5 seconds", sandbox->attachment->id,
 			sandbox->known ? "the daemon's copies" : "its processes");
 	}
+	sandboxes_unwatch(sandbox);
 	attach_undo(sandbox->attachment);
+	if (sandbox->attachment->left_closed)
+		log_warn("sandbox %s: processes are left in it; a table stays that lets them reach "
+			 "nothing but loopback (nft delete table inet sallyport)",
+			sandbox->attachment->id);
 	sandboxes_to(sandbox, SANDBOX_GONE);
 	sandboxes_tell(&sandbox->asked_end, 0, "");
 	sandboxes_tell(&sandbox->holder, 0, "");
@@ -511,14 +567,18 @@ int sandboxes_tick(struct sandboxes *s)
 	return soonest;
 }
 
-bool sandboxes_hold(const struct sandboxes *s, pid_t pid)
+bool sandboxes_hold(const struct sandboxes *s, int sock, pid_t pid)
 {
 	struct cgroup_path path;
+	uint64_t netns;
 
 	if (cgroup_of(pid, &path) < 0)
 		return true; /* a process that asked and ended at once must not escape the question */
+	if (netns_cookie(sock, &netns) < 0)
+		return true;
 	for (const struct sandbox *one = s->first; one; one = one->next)
-		if (cgroup_inside(&path, &one->attachment->cgroup))
+		if (cgroup_inside(&path, &one->attachment->cgroup) ||
+			netns == one->attachment->cookie)
 			return true;
 	return false;
 }

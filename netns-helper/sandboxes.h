@@ -13,6 +13,7 @@
 
 #include "netns-helper/attach.h"
 #include "netns-helper/lane.h"
+#include "netns-helper/loop.h"
 #include "netns-helper/notes.h"
 #include "netns-helper/proto.h"
 
@@ -51,13 +52,16 @@ struct sandbox {
 	uint8_t digest[32];
 	struct capture_opening *openings; /* owned: what its policy opens */
 	size_t nopenings;
+	struct sandboxes *all; /* borrowed: those that it is one of */
+	struct loop_source addresses; /* of its uplink; fd -1 = has none */
 	struct notes notes; /* told to the daemon once it has the OFFER */
 };
 
 struct sandboxes {
 	struct sandbox *first;
 	size_t count;
-	const struct lane_bpf *bpf; /* borrowed, like the next two */
+	struct loop *loop; /* borrowed, like the next three */
+	const struct lane_bpf *bpf;
 	struct dialler *dialler; /* NULL without BPF */
 	const struct hosts_list *hosts; /* the host's own addresses */
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
@@ -69,8 +73,8 @@ struct sandboxes {
 /* What to do when sallyportd is not connected, for a person. */
 extern const char sandboxes_no_daemon[];
 
-void sandboxes_init(struct sandboxes *s, const struct lane_bpf *bpf, struct dialler *dialler,
-	const struct hosts_list *hosts);
+void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
+	struct dialler *dialler, const struct hosts_list *hosts);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);
@@ -122,7 +126,11 @@ void sandboxes_done(struct sandboxes *s);
 /* Deadlines, ends. Returns the milliseconds until it wants to be called again, -1 = no limit. */
 int sandboxes_tick(struct sandboxes *s);
 
-/* Whether a process of that pid lies in a sandbox's cgroup. */
-bool sandboxes_hold(const struct sandboxes *s, pid_t pid);
+/*
+ * Whether the peer of an accepted unix socket, a process of that pid, belongs to a sandbox: it lies
+ * in its cgroup, or the socket was made in its network namespace (an accepted socket is in that of
+ * the one who connected), as by a process that a runtime put there without the cgroup.
+ */
+bool sandboxes_hold(const struct sandboxes *s, int sock, pid_t pid);
 
 #endif

@@ -187,8 +187,8 @@ static int answer_attach(struct peer *peer, const union serve_message *m, const 
 	struct fault fault = {""};
 	int r;
 
-	if (request->mode != PROTO_SEALED || request->hold > 1 || request->own_cgroup > 1 ||
-		request->strict > 1 || request->lane > PROTO_LANE_NFT ||
+	if ((request->mode != PROTO_SEALED && request->mode != PROTO_UPLINK) || request->hold > 1 ||
+		request->own_cgroup > 1 || request->strict > 1 || request->lane > PROTO_LANE_NFT ||
 		request->bounding_said > 1 || !serve_texts_valid(request))
 		return -EPROTO;
 	r = sandboxes_attach(&peer->serve->sandboxes, &spec, asked, &fault, &peer->sandbox);
@@ -243,8 +243,9 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 	if (sandbox) {
 		a = sandbox->attachment;
 		(void)snprintf(reply.text, sizeof(reply.text),
-			"%s %s mode=sealed lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s",
-			a->id, sandboxes_state_name(sandbox->state), lane_name(a->lane),
+			"%s %s mode=%s lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
+			sandboxes_state_name(sandbox->state),
+			a->mode == PROTO_UPLINK ? "uplink" : "sealed", lane_name(a->lane),
 			(unsigned long long)a->cookie, a->listeners.nslots,
 			a->routes.v6 ? "yes" : "no",
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
@@ -380,7 +381,7 @@ static int serve_admit(struct serve *serve, int fd, struct ucred *ret)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &n) < 0)
 		return -errno;
-	if (ret->uid != 0 || sandboxes_hold(&serve->sandboxes, ret->pid))
+	if (ret->uid != 0 || sandboxes_hold(&serve->sandboxes, fd, ret->pid))
 		return -EPERM;
 	return serve->npeers >= SERVE_PEERS ? -EBUSY : 0;
 }
@@ -556,7 +557,8 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	r = serve->bpf.programs ? dialler_new(serve->bpf.programs, &serve->loop,
 					  serve->options->private, fault, &serve->dialler)
 				: 0;
-	sandboxes_init(&serve->sandboxes, &serve->bpf, serve->dialler, &serve->hosts.list);
+	sandboxes_init(
+		&serve->sandboxes, &serve->loop, &serve->bpf, serve->dialler, &serve->hosts.list);
 	if (r < 0)
 		goto out;
 	serve_note_missing(serve);

@@ -2,7 +2,8 @@
 /*
  * programs.c – the verifier takes each of the product's own programs: helpers in the places where
  * we use them (socket storage and the current task in connect4, storage and map of maps in
- * sockops), the maps' BTF, the loop bounds.
+ * sockops), the maps' BTF, the loop bounds. With -v it shows the verifier's log of the one that is
+ * not taken.
  */
 #include <stdbool.h>
 
@@ -48,13 +49,14 @@ static bool load_one(unsigned number)
 	return name;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct steer_bpf *steer;
 	unsigned number = 0;
 
 	probe_begin("programs");
-	(void)libbpf_set_print(quiet);
+	if (argc < 2 || strcmp(argv[1], "-v") != 0)
+		(void)libbpf_set_print(quiet);
 	while (load_one(number))
 		number++;
 	if (number == 0)

@@ -224,6 +224,23 @@ static bool kinds_no_unix(struct battery *b)
 	return true;
 }
 
+/* What glibc asks all the time: refused and counted, not on record. */
+static void kinds_check_nscd(struct battery *b)
+{
+	struct attempt a = kinds_unix(CLIENT_UNIX_CONNECT, "/var/run/nscd/socket");
+	struct capture_verdicts old = battery_counters(b, b->w.cookie), new;
+	struct capture_refusal_key key = {.netns = b->w.cookie};
+	struct capture_refusal r;
+
+	memcpy(key.dst, "/run/nscd/socket", 16);
+	kinds_check_unix(b, "to nscd", &a, EACCES);
+	new = battery_counters(b, b->w.cookie);
+	battery_report(b,
+		new.suppressed == old.suppressed + 1 &&
+			bpf_map_lookup_elem(b->refusals, &key, &r) == -ENOENT,
+		"to nscd: counted as suppressed, not on record");
+}
+
 void battery_check_unix(struct battery *b)
 {
 	static const struct {
@@ -284,6 +301,7 @@ void battery_check_unix(struct battery *b)
 			"in a foreign netns the default holds: allowed");
 	}
 	kinds_check_unix(b, "abstract", &abstract, ECONNREFUSED);
+	kinds_check_nscd(b);
 	kinds_check_event(b);
 }
 

@@ -43,7 +43,7 @@ class Refused(OSError):
 
 
 class Sandbox:
-    def __init__(self, stack, policy, prefix="plain", search=(), cgroup=None, lane=None):
+    def __init__(self, stack, policy, prefix="plain", search=(), cgroup=None, lane=None, options=()):
         self.stack = stack
         self.id = f"{prefix}-{os.getpid()}-{next(_numbers)}"
         self.netns = Netns(self.id)
@@ -56,6 +56,7 @@ class Sandbox:
         self.trust = os.path.join(stack.world.run, f"{self.id}.trust")
         self.search = search
         self.lane = lane or default_lane()
+        self.options = options  # further words of `attach`
         self.attached = False
         self._agent = self._link = None
         self._lock = threading.Lock()
@@ -66,7 +67,7 @@ class Sandbox:
         searches = [part for name in self.search for part in ("--search", name)]
         done = self.stack.netns(
             "attach", "--id", self.id, "--netns", self.netns.path, "--cgroup", self.cgroup,
-            "--policy", self.policy, "--lane", self.lane, *searches,
+            "--policy", self.policy, "--lane", self.lane, *searches, *self.options,
         )
         self.attached = done.returncode == 0
         return done

@@ -10,8 +10,8 @@ import re
 import select
 import signal
 import socket
-import struct
 import subprocess
+import threading
 import time
 
 import pytest
@@ -179,6 +179,7 @@ def test_until_the_daemon_says_active_nothing_is_taken(rig, netns_path):
         assert try_inside(netns_path, "2001:db8::10", 443) == "refused"
         assert try_inside(netns_path, "203.0.113.53", 53, "udp") == "refused"
         assert try_inside(netns_path, "127.0.0.53", 53, "udp") == "refused"
+        assert try_inside(netns_path, "127.0.64.53", 53, "udp") == "refused", "where the DNS socket is bound"
         daemon.sock.send(helper_rig.active("a"))
         assert asking.wait(20) == 0
         assert try_inside(netns_path, "203.0.113.10", 443) == "connected", "the control"
@@ -187,6 +188,24 @@ def test_until_the_daemon_says_active_nothing_is_taken(rig, netns_path):
     finally:
         asking.kill()
         asking.wait()
+
+
+def test_while_it_is_being_detached_nothing_is_taken(rig, netns_path):
+    """The daemon still has its copies of the listeners."""
+    daemon = rig.daemon()
+    done = rig.ctl("attach", "--id", "a", "--netns", netns_path, "--cgroup", rig.cgroup(), "--lane", "nft")
+    assert done.returncode == 0, done.stderr
+    assert try_inside(netns_path, "203.0.113.10", 443) == "connected", "the control"
+    may_go, drop = threading.Event(), daemon.drop
+    daemon.drop = lambda id_: may_go.wait(20) and drop(id_)
+    leaving = subprocess.Popen([helper_rig.NETNS, "--state", rig.state, "detach", "--id", "a"])
+    try:
+        until(lambda: "a leaving" in rig.ctl("list").stdout, "the withdrawal")
+        assert try_inside(netns_path, "203.0.113.10", 443) == "refused"
+        assert try_inside(netns_path, "127.0.0.53", 53, "udp") == "refused"
+    finally:
+        may_go.set()
+        assert leaving.wait(20) == 0
 
 
 ATTEMPT = """
@@ -229,19 +248,21 @@ def test_when_helper_and_daemon_are_killed_connections_are_refused(another_stack
         assert connection.get().status == 200
     thief = Thief(box, [("AF_INET", "0.0.0.0", 8443)])
     watch = world.watch()
-    for process in (stack.daemon, stack.helper):
-        process.send_signal(signal.SIGKILL)
-        process.wait(20)
-    for address in ("203.0.113.10", "2001:db8::10", "10.0.0.1"):
-        with pytest.raises(Refused) as refused:
-            box.connect(address, 8443)
-        assert refused.value.errno == 111 and refused.value.ms < 100
-    assert thief.got() == 0
-    box.connect("127.0.0.1", 8443).close()
-    assert thief.got() == 1, "the control"
-    thief.close()
-    watch.nothing()
-    subprocess.run(["umount", "-l", os.path.join(stack.state, "bpf")], check=True)
+    try:
+        for process in (stack.daemon, stack.helper):
+            process.send_signal(signal.SIGKILL)
+            process.wait(20)
+        for address in ("203.0.113.10", "2001:db8::10", "10.0.0.1"):
+            with pytest.raises(Refused) as refused:
+                box.connect(address, 8443)
+            assert refused.value.errno == 111 and refused.value.ms < 100
+        assert thief.got() == 0
+        box.connect("127.0.0.1", 8443).close()
+        assert thief.got() == 1, "the control"
+        watch.nothing()
+    finally:
+        thief.close()
+        subprocess.run(["umount", "-l", os.path.join(stack.state, "bpf")], check=True)
 
 
 # ---- capture -----------------------------------------------------------------------------------------------------

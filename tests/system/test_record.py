@@ -9,23 +9,27 @@ import maps
 from waiting import until
 
 
-def settled(attach, stack, **options):
-    """A sandbox whose agent runs, what that was refused while it started, and a mark behind it."""
-    box = attach(on=stack, **options)
-    box.python("result = 0")
-    before = maps.refused(maps.verdicts(stack, box))
-    until(lambda: len(refusals(stack, box, 0)) == before, "the lines of its start")
-    return box, before, stack.audit_mark()
-
-
-def refusals(stack, sandbox, mark):
+def refusals(stack, sandbox, mark=0):
     return stack.audit(mark, kind="refusal", sandbox=sandbox.id)
 
 
-def untold(stack, sandbox, mark):
-    """Suppressed and lost, as the latest line has it."""
-    lines = stack.audit(mark, kind="losses", sandbox=sandbox.id)
-    return (lines[-1]["suppressed"], lines[-1]["lost"]) if lines else (0, 0)
+def untold(stack, sandbox):
+    """What has no line: suppressed and lost, as the latest line of losses has it."""
+    lines = stack.audit(kind="losses", sandbox=sandbox.id)
+    return lines[-1]["suppressed"] + lines[-1]["lost"] if lines else 0
+
+
+def whole(stack, sandbox):
+    """Lines and what has none are together what the kernel has refused."""
+    return len(refusals(stack, sandbox)) + untold(stack, sandbox) == maps.refused(maps.verdicts(stack, sandbox))
+
+
+def settled(attach, stack, **options):
+    """A sandbox whose agent runs (its start is refused a thing or two, such as nscd), a mark, and its counters."""
+    box = attach(on=stack, **options)
+    box.python("result = 0")
+    until(lambda: whole(stack, box), "the record of its start")
+    return box, stack.audit_mark(), maps.verdicts(stack, box)
 
 
 FLOOD = """
@@ -39,53 +43,46 @@ for number in range({count}):
 
 
 def test_below_the_budget_every_refusal_has_its_line(attach, stack):
-    box, before, mark = settled(attach, stack)
+    box, mark, before = settled(attach, stack)
     for count, address in ((40, "10.1.0.1"), (1, "169.254.169.254"), (2, "127.0.0.1"), (3, "100.64.0.1")):
         box.python(FLOOD.format(count=count, address=address))
     lines = until(lambda: len(found := refusals(stack, box, mark)) >= 44 and found, "44 lines")
-    counters = maps.verdicts(stack, box)
-    assert (counters["private"], counters["metadata"], counters["cgnat"]) == (40, 1, 3), counters
-    assert maps.refused(counters) - before == len(lines) == 44
-    assert counters["suppressed"] == counters["lost"] == 0
+    after = maps.verdicts(stack, box)
+    assert (after["private"], after["metadata"], after["cgnat"]) == (40, 1, 3), after
+    assert maps.refused(after) - maps.refused(before) == len(lines) == 44
+    assert (after["suppressed"], after["lost"]) == (before["suppressed"], before["lost"])
     assert {(e["asked"], e["reason"], e["error"], e["rule"], *e["protocols"]) for e in lines[:40]} == {
         (f"10.1.0.1:{1024 + number}", "private range", "EACCES", "kernel", "tcp") for number in range(40)
     }
     assert (lines[40]["reason"], lines[40]["category"], lines[40]["error"]) == (
         "cloud metadata", "metadata-address", "ECONNREFUSED")
     assert {e["client"]["pid"] for e in lines} == {box.agent_pid}
-    assert untold(stack, box, mark) == (0, 0)
+    assert whole(stack, box)
 
 
 def test_above_the_budget_lines_and_the_suppressed_are_the_counter(attach, stack):
-    box, before, mark = settled(attach, stack)
+    box, mark, before = settled(attach, stack)
     box.python(FLOOD.format(count=3000, address="10.1.0.1"))
     box.python(FLOOD.format(count=500, address="10.1.0.2"))
-
-    def whole():
-        suppressed, lost = untold(stack, box, mark)
-        return before + len(refusals(stack, box, mark)) + suppressed + lost == maps.refused(maps.verdicts(stack, box))
-
-    until(whole, "lines + suppressed + lost == what the counters say")
-    counters = maps.verdicts(stack, box)
-    assert maps.refused(counters) - before == counters["private"] == 3500
-    assert untold(stack, box, mark) == (counters["suppressed"], counters["lost"])
-    assert counters["suppressed"] > 1000, "the control: it was above the budget"
+    until(lambda: whole(stack, box), "lines + suppressed + lost == what the counters say")
+    after = maps.verdicts(stack, box)
+    assert maps.refused(after) - maps.refused(before) == after["private"] == 3500
+    assert untold(stack, box) == after["suppressed"] + after["lost"]
+    assert after["suppressed"] > 1000, "the control: it was above the budget"
     assert len(stack.audit(mark, kind="losses", sandbox=box.id)) <= 10, "at most one a second"
 
 
 def test_what_nobody_was_there_to_read_is_told_by_the_next_daemon(attach, another_stack):
     stack = another_stack("restarted")
-    box, _, mark = settled(attach, stack)
+    box, mark, before = settled(attach, stack)
     stack.kill_daemon()
     box.python(FLOOD.format(count=400, address="10.1.0.1"))
     assert refusals(stack, box, mark) == []
     stack.start_daemon()
-
-    def whole():
-        return len(refusals(stack, box, mark)) + sum(untold(stack, box, mark)) == 400
-
-    until(whole, "all of it, from the ring and from the counters")
-    assert untold(stack, box, mark)[0] > 0
+    until(lambda: whole(stack, box), "all of it, from the ring and from the counters")
+    after = maps.verdicts(stack, box)
+    assert maps.refused(after) - maps.refused(before) == 400 and after["suppressed"] - before["suppressed"] > 200
+    assert 0 < len(refusals(stack, box, mark)) < 200, "what the ring had kept"
 
 
 def test_every_connection_that_passed_has_its_line(attach, stack):
@@ -137,7 +134,7 @@ def test_a_full_map_of_uses_is_told(attach, another_stack, world):
 
 
 def test_names_of_the_errnos(attach, stack):
-    box, _, mark = settled(attach, stack)
+    box, mark, _ = settled(attach, stack)
     error = box.python("""
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -145,6 +142,6 @@ try: s.sendto(b"x", ("203.0.113.10", 443)); result = 0
 except OSError as e: result = e.errno
 """)
     assert error == errno.ECONNREFUSED
-    (event,) = stack.wait_audit(mark, kind="refusal", sandbox=box.id)
+    (event,) = until(lambda: refusals(stack, box, mark), "the line")
     assert (event["reason"], event["error"], event["protocols"], event["category"]) == (
         "UDP other than DNS", "ECONNREFUSED", ["udp"], "protocol-denied")

@@ -2,7 +2,8 @@
 """guest.py [STEP[=EXPRESSION]]... - runs inside the machine that scripts/vm boots, as its first process.
 
 A step is a row of STEPS: a command of the tree with a limit in seconds. What it prints goes to the console and to
-/results/STEP.log, its exit status into the line that ends it. EXPRESSION is pytest's -k. The last line is the summary; /results/status holds
+/results/STEP.log, its exit status into the line that ends it. EXPRESSION is pytest's -k;
+of `probe` it is the name of the one that is run, with -v. The last line is the summary; /results/status holds
 the exit status of the whole. The machine is emulated: everything is some ten times slower than on the host, and
 tests that measure time are not for here.
 """
@@ -24,6 +25,7 @@ STEPS = {
     "bpf": ("the kernel programs meet their tables", 1800, [*PYTEST, "tests/bpf"]),
     "try": ("the main job", 1200, ["scripts/try", BUILD]),
     "battery": ("nothing gets out", 5400, [*PYTEST, "tests/battery"]),
+    "probe": ("one probe of the kernel, in full", 120, [f"{BUILD}/probes/"]),
     "system": ("the system tests (slow; not run unless named)", 10800, [*PYTEST, "tests/system"]),
 }
 USUAL = ("doctor", "bpf", "try", "battery")
@@ -81,6 +83,7 @@ def run(name, seconds, argv):
     environment = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "TERM": "dumb",
         "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "SALLYPORT_BUILD": BUILD,
+        "SALLYPORT_PATIENCE": "12",
     }
     with open(os.path.join(RESULTS, f"{name}.log"), "wb") as log:
         with subprocess.Popen(
@@ -100,7 +103,10 @@ def step(name):
     """True when it did what it shall."""
     name, _, expression = name.partition("=")
     title, seconds, argv = STEPS[name]
-    argv = [*argv, "-k", expression] if expression else argv
+    if name == "probe":
+        argv = [argv[0] + expression, "-v"]
+    elif expression:
+        argv = [*argv, "-k", expression]
     say(f"== {name}: {title}")
     began = time.monotonic()
     status = run(name, seconds, argv)

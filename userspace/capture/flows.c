@@ -34,8 +34,10 @@ static int flows_find_closed(
 int flows_find(const struct flows *flows, const struct addr *client, const struct addr *asked,
 	struct capture_client *ret)
 {
-	struct capture_closed_key key = {
-		.netns = flows->netns, .flow = {.sport = client->port, .dport = asked->port}};
+	struct capture_closed_key key = {.netns = flows->netns,
+		.flow = {.prefixlen = CAPTURE_FLOW_PREFIX,
+			.sport = client->port,
+			.dport = asked->port}};
 	struct capture_client found;
 
 	memcpy(key.flow.src, client->ip, sizeof(key.flow.src));

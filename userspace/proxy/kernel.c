@@ -2,9 +2,6 @@
 /*
  * kernel.c – see kernel.h.
  *
- * The counters of what has no event are looked at KERNEL_LOOK after a refusal came, and again as long as they change: refusals
- * are suppressed or lost only where others were told, so that an idle machine costs nothing.
- *
  * The ring buffer is older than we: what it holds when we start is of sandboxes that have not been offered yet. It is kept for
  * them, as many as the ring has room for, and written without a sandbox when nobody comes.
  */
@@ -29,8 +26,7 @@
 #include "proxy/shared.h"
 
 enum {
-	KERNEL_LOOK = 1000, /* milliseconds */
-	KERNEL_PATIENCE = 3000, /* for the offer of a sandbox whose refusals are kept */
+	KERNEL_PATIENCE = 3000, /* milliseconds: for the offer of a sandbox whose refusals are kept */
 	KERNEL_EARLY = CAPTURE_EVENTS_BYTES / sizeof(struct capture_refusal),
 };
 
@@ -46,14 +42,6 @@ static struct sandbox *kernel_sandbox(const struct kernel *k, uint64_t netns)
 		if (s->at.netns == netns)
 			return s;
 	return NULL;
-}
-
-/* At most once a second. */
-static void kernel_look_soon(struct kernel *k)
-{
-	if (!k->looking)
-		timer_start(k->loop, &k->look, KERNEL_LOOK);
-	k->looking = true;
 }
 
 /* ---- refusals */
@@ -115,7 +103,6 @@ static void kernel_refused(void *arg, const struct capture_unix_refusal *what)
 	bool nobodys = refusal->reason == CAPTURE_NOT_ATTACHED || refusal->netns == CAPTURE_DIALLER;
 
 	clock_wall_text(r.time);
-	kernel_look_soon(k);
 	if (s || nobodys || !kernel_keep_early(k, &r))
 		kernel_write(k, s, &r);
 }
@@ -130,8 +117,7 @@ void kernel_leaves(struct kernel *k)
 	refusals_drain(k->refusals);
 }
 
-/* True when there was something new to tell. */
-static bool kernel_tell_losses(
+static void kernel_tell_losses(
 	struct kernel *k, uint64_t netns, const char *id, const char *rule, struct losses *told)
 {
 	struct audit_event e = {.kind = AUDIT_LOSSES};
@@ -139,7 +125,7 @@ static bool kernel_tell_losses(
 
 	if (losses_read(k->maps[LINK_VERDICTS], netns, &now) < 0 ||
 		memcmp(&now, told, sizeof(now)) == 0)
-		return false;
+		return;
 	*told = now;
 	clock_wall_text(e.time);
 	audit_text(e.sandbox, sizeof(e.sandbox), slice_str(id));
@@ -147,21 +133,17 @@ static bool kernel_tell_losses(
 	e.suppressed = now.suppressed;
 	e.lost = now.lost;
 	(void)audit_write(k->audit, &e); /* a lost line is counted there */
-	return true;
 }
 
-static void kernel_look(struct timer *t)
+void kernel_look(struct kernel *k)
 {
-	struct kernel *k = container_of(t, struct kernel, look);
-	bool changed = kernel_tell_losses(k, 0, "", "kernel", &k->foreign);
-
-	changed |= kernel_tell_losses(k, CAPTURE_DIALLER, "", "dialler", &k->dialler);
-	for (struct sandbox *s = *k->sandboxes; s; s = s->next)
-		changed |= kernel_tell_losses(k, s->at.netns, s->at.id, "kernel", &s->losses);
 	kernel_write_early(k, NULL, clock_monotonic_ms() - KERNEL_PATIENCE);
-	k->looking = false;
-	if (changed || k->nearly)
-		kernel_look_soon(k);
+	if (!k->refusals)
+		return;
+	kernel_tell_losses(k, 0, "", "kernel", &k->foreign);
+	kernel_tell_losses(k, CAPTURE_DIALLER, "", "dialler", &k->dialler);
+	for (struct sandbox *s = *k->sandboxes; s; s = s->next)
+		kernel_tell_losses(k, s->at.netns, s->at.id, "kernel", &s->losses);
 }
 
 /* ---- life */
@@ -174,7 +156,6 @@ int kernel_init(struct kernel *k, struct shared *shared, struct sandbox *const *
 		.sandboxes = sandboxes};
 	for (int i = 0; i < LINK_MAPS; i++)
 		k->maps[i] = -1;
-	k->look.fire = kernel_look;
 	/* what workers look at must be a number that stays; until there is a map, nothing is found */
 	shared->closed = eventfd(0, EFD_CLOEXEC);
 	return shared->closed < 0 ? -errno : 0;
@@ -182,8 +163,6 @@ int kernel_init(struct kernel *k, struct shared *shared, struct sandbox *const *
 
 void kernel_lost(struct kernel *k)
 {
-	timer_stop(k->loop, &k->look);
-	k->looking = false;
 	refusals_free(TAKE_PTR(k->refusals));
 }
 
@@ -213,7 +192,6 @@ void kernel_hello(struct kernel *k, const int maps[LINK_MAPS])
 	if (e < 0)
 		(void)log_errno(e,
 			"kernel refusals cannot be read: they are in the maps, not in the audit");
-	kernel_look_soon(k); /* what happened without us */
 }
 
 void kernel_done(struct kernel *k)

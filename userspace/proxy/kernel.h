@@ -31,8 +31,6 @@ struct kernel {
 	struct sandbox *const *sandboxes; /* the registry's list */
 	int maps[LINK_MAPS]; /* owned; -1 = not there. Events are with `refusals`. */
 	struct refusals *refusals; /* NULL: none can be read */
-	struct timer look; /* at the counters, while refusals come */
-	bool looking;
 	struct kernel_early *early; /* refusals of sandboxes that are not known yet, KERNEL_EARLY */
 	unsigned nearly;
 	struct losses foreign, dialler; /* told of the accounts that are no sandbox's */
@@ -52,6 +50,8 @@ void kernel_done(struct kernel *k);
  */
 void kernel_joined(struct kernel *k, struct sandbox *s);
 void kernel_leaves(struct kernel *k);
+/* Now and then: tells in the audit what the counters say that was told by no event. */
+void kernel_look(struct kernel *k);
 /* A sandbox is gone, or those that a helper did not offer again: their uses go. */
 void kernel_prune(struct kernel *k);
 

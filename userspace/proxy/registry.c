@@ -316,6 +316,7 @@ static void registry_look(struct timer *t)
 
 	if (!r->linked) /* no helper: is there still anything to wait for? */
 		registry_over(r);
+	kernel_look(&r->kernel);
 	for (struct sandbox *s = r->first; s; s = s->next) {
 		struct credset *next;
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sysctls.c – see sysctls.h. #syscalls: openat getdents64 read write close */
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "netns-helper/sysctls.h"
+
+#include "base/cleanup.h"
+
+static const char sysctls_conf[] = "/proc/sys/net/ipv4/conf";
+
+static const struct {
+	const char *name;
+	int value;
+} sysctls_names[] = {
+	{"accept_local", 1},
+	{"rp_filter", 0},
+	{"arp_ignore", 1},
+};
+
+static_assert(ARRAY_SIZE(sysctls_names) == SYSCTLS_NAMES, "a saved value for each");
+
+enum { SYSCTLS_PATH = sizeof(sysctls_conf) + IFNAMSIZ + 32 };
+
+static void sysctls_path(const char *folder, size_t name, char ret[SYSCTLS_PATH])
+{
+	(void)snprintf(ret, SYSCTLS_PATH, "%s/%.*s/%s", sysctls_conf, IFNAMSIZ, folder,
+		sysctls_names[name].name);
+}
+
+static int sysctls_read(const char *folder, size_t name, int *ret)
+{
+	char path[SYSCTLS_PATH], text[16] = "";
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+
+	sysctls_path(folder, name, path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	*ret = atoi(text);
+	return 0;
+}
+
+static int sysctls_write(const char *folder, size_t name, int value)
+{
+	_cleanup_close_ int fd = -1;
+	char path[SYSCTLS_PATH], text[16];
+	int n = snprintf(text, sizeof(text), "%d", value);
+
+	sysctls_path(folder, name, path);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return write(fd, text, (size_t)n) < 0 ? -errno : 0;
+}
+
+/* Reads all first: what is noted is complete whenever anything has been written. */
+static int sysctls_folder(struct sysctls *s, const char *folder)
+{
+	struct sysctls_saved *saved = &s->saved[s->n];
+	int r = 0;
+
+	if (s->n == SYSCTLS_INTERFACES)
+		return -E2BIG;
+	(void)snprintf(saved->folder, sizeof(saved->folder), "%.*s", IFNAMSIZ - 1, folder);
+	for (size_t i = 0; i < SYSCTLS_NAMES && r == 0; i++)
+		r = sysctls_read(folder, i, &saved->values[i]);
+	if (r < 0)
+		return r;
+	s->n++;
+	for (size_t i = 0; i < SYSCTLS_NAMES && r == 0; i++)
+		r = sysctls_write(folder, i, sysctls_names[i].value);
+	return r;
+}
+
+static int sysctls_folders(struct sysctls *s)
+{
+	const struct dirent *entry;
+	DIR *dir = opendir(sysctls_conf);
+	int r = 0;
+
+	if (!dir)
+		return -errno;
+	while (r == 0 && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || strcmp(entry->d_name, "lo") == 0)
+			continue;
+		r = sysctls_folder(s, entry->d_name);
+		if (r == -ENOENT)
+			r = 0; /* an interface that went meanwhile */
+	}
+	(void)closedir(dir); /* only read */
+	return r;
+}
+
+int sysctls_set_up(struct fault *fault, struct sysctls *ret)
+{
+	struct sysctls done = {.n = 0};
+	int r = sysctls_folders(&done);
+
+	if (r < 0) {
+		sysctls_take_back(&done);
+		return fault_set(fault, r,
+			"cannot set accept_local, rp_filter and arp_ignore in %s: %s", sysctls_conf,
+			strerror(-r));
+	}
+	*ret = done;
+	return 0;
+}
+
+void sysctls_take_back(const struct sysctls *sysctls)
+{
+	for (size_t i = sysctls->n; i-- > 0;)
+		for (size_t name = 0; name < SYSCTLS_NAMES; name++)
+			(void)sysctls_write(sysctls->saved[i].folder, name,
+				sysctls->saved[i].values[name]); /* the interface may be gone */
+}

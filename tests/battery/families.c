@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * families.c – socket families beside IP: each is asked for, and whoever gets one has a way that no
+ * IP rule confines ("exposed"). Nothing is sent: with a vsock that would leave the machine.
+ */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/vm_sockets.h>
+#include <liburing.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "tests/battery/attempt.h"
+
+#define FAMILY(family, type, protocol) ((long)(family) << 24 | (long)(type) << 16 | (protocol))
+
+static void families_ask(const struct arena *a)
+{
+	int family = (int)(a->arg >> 24), type = (int)(a->arg >> 16 & 255),
+	    protocol = (int)(a->arg & 0xffff);
+
+	(void)needs(socket(family, type, protocol), "socket");
+	report(SAID_EXPOSED, 0, "socket");
+}
+
+/* A port of the machine's own; it is not spoken to. */
+static void families_vsock_bound(const struct arena *a)
+{
+	struct sockaddr_vm here = {
+		.svm_family = AF_VSOCK, .svm_port = VMADDR_PORT_ANY, .svm_cid = VMADDR_CID_ANY};
+	int sock = needs(socket(AF_VSOCK, SOCK_STREAM, 0), "socket");
+
+	(void)a;
+	(void)needs(bind(sock, (struct sockaddr *)&here, sizeof(here)), "bind");
+	report(SAID_EXPOSED, 0, "bind");
+}
+
+/* By io_uring: a filter on socket(2) does not see it. */
+static void families_vsock_ring(const struct arena *a)
+{
+	struct io_uring ring;
+	struct io_uring_cqe *cqe;
+
+	(void)a;
+	needs_code(-io_uring_queue_init(2, &ring, 0), "io_uring_setup");
+	io_uring_prep_socket(io_uring_get_sqe(&ring), AF_VSOCK, SOCK_STREAM, 0, 0);
+	needs_code(io_uring_submit(&ring) < 0 ? EIO : 0, "io_uring_enter");
+	needs_code(-io_uring_wait_cqe(&ring, &cqe), "io_uring_enter");
+	needs_code(cqe->res < 0 ? -cqe->res : 0, "socket");
+	report(SAID_EXPOSED, 0, "socket");
+}
+
+enum { FAMILIES_SMC = 43, FAMILIES_MCTP = 45, FAMILIES_QRTR = 42, FAMILIES_KCM = 41 };
+
+static const struct attempt families_rows[] = {
+	{"vsock-stream", "family", families_ask, FAMILY(AF_VSOCK, SOCK_STREAM, 0)},
+	{"vsock-dgram", "family", families_ask, FAMILY(AF_VSOCK, SOCK_DGRAM, 0)},
+	{"vsock-seqpacket", "family", families_ask, FAMILY(AF_VSOCK, SOCK_SEQPACKET, 0)},
+	{"vsock-bound", "family", families_vsock_bound},
+	{"vsock-uring", "family", families_vsock_ring},
+	{"key", "family", families_ask, FAMILY(AF_KEY, SOCK_RAW, 2)},
+	{"llc", "family", families_ask, FAMILY(AF_LLC, SOCK_DGRAM, 0)},
+	{"tipc", "family", families_ask, FAMILY(AF_TIPC, SOCK_RDM, 0)},
+	{"rds", "family", families_ask, FAMILY(AF_RDS, SOCK_SEQPACKET, 0)},
+	{"can", "family", families_ask, FAMILY(AF_CAN, SOCK_RAW, 1)},
+	{"smc", "family", families_ask, FAMILY(FAMILIES_SMC, SOCK_STREAM, 0)},
+	{"smc6", "family", families_ask, FAMILY(FAMILIES_SMC, SOCK_STREAM, 1)},
+	{"qrtr", "family", families_ask, FAMILY(FAMILIES_QRTR, SOCK_DGRAM, 0)},
+	{"kcm", "family", families_ask, FAMILY(FAMILIES_KCM, SOCK_DGRAM, 0)},
+	{"mctp", "family", families_ask, FAMILY(FAMILIES_MCTP, SOCK_DGRAM, 0)},
+	{"phonet", "family", families_ask, FAMILY(AF_PHONET, SOCK_DGRAM, 0)},
+	{"ieee802154", "family", families_ask, FAMILY(AF_IEEE802154, SOCK_DGRAM, 0)},
+	{"bluetooth", "family", families_ask, FAMILY(AF_BLUETOOTH, SOCK_RAW, 1)},
+	{"nfc", "family", families_ask, FAMILY(AF_NFC, SOCK_SEQPACKET, 1)},
+	{"caif", "family", families_ask, FAMILY(AF_CAIF, SOCK_SEQPACKET, 0)},
+	{"rxrpc", "family", families_ask, FAMILY(AF_RXRPC, SOCK_DGRAM, AF_INET)},
+	{"pppox", "family", families_ask, FAMILY(AF_PPPOX, SOCK_STREAM, 0)},
+	{"ax25", "family", families_ask, FAMILY(AF_AX25, SOCK_DGRAM, 0)},
+	{"x25", "family", families_ask, FAMILY(AF_X25, SOCK_SEQPACKET, 0)},
+	{"ipx", "family", families_ask, FAMILY(AF_IPX, SOCK_DGRAM, 0)},
+	{"appletalk", "family", families_ask, FAMILY(AF_APPLETALK, SOCK_DGRAM, 0)},
+	{"atm", "family", families_ask, FAMILY(AF_ATMPVC, SOCK_DGRAM, 0)},
+	{"isdn", "family", families_ask, FAMILY(AF_ISDN, SOCK_RAW, 0)},
+	{"infiniband", "family", families_ask, FAMILY(AF_IB, SOCK_SEQPACKET, 0)},
+};
+
+const struct attempt_list families_list = ATTEMPTS(families_rows);
