@@ -21,10 +21,11 @@ struct {
 	__type(value, struct capture_sandbox);
 } sandboxes SEC(".maps") __weak;
 
-/* One more than there are sandboxes: key 0 counts for the namespaces that are not attached. */
+/* Two more than there are sandboxes: key 0 counts for the namespaces that are not attached, and
+ * CAPTURE_DIALLER for the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CAPTURE_SANDBOXES + 1);
+	__uint(max_entries, CAPTURE_SANDBOXES + 2);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u64);
 	__type(value, struct capture_verdicts);
@@ -50,7 +51,7 @@ struct budget {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CAPTURE_SANDBOXES + 1);
+	__uint(max_entries, CAPTURE_SANDBOXES + 2);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u64);
 	__type(value, struct budget);

@@ -122,6 +122,27 @@ static __always_inline void record_count(__u64 account, __u64 reason)
 		__sync_fetch_and_add((__u64 *)v + reason, 1);
 }
 
+/* Address class → reason. Volatile and weak as above. */
+const volatile __u8 record_class_reason[RANGE_COUNT] __weak = {
+	[RANGE_PUBLIC] = CAPTURE_PASSED,
+	[RANGE_LOOPBACK] = CAPTURE_LOOPBACK,
+	[RANGE_PRIVATE] = CAPTURE_PRIVATE,
+	[RANGE_LINK_LOCAL] = CAPTURE_LINK_LOCAL,
+	[RANGE_METADATA] = CAPTURE_METADATA,
+	[RANGE_CGNAT] = CAPTURE_CGNAT,
+	[RANGE_MULTICAST] = CAPTURE_MULTICAST,
+	[RANGE_RESERVED] = CAPTURE_RESERVED,
+	[RANGE_BENCHMARK] = CAPTURE_BENCHMARK,
+	[RANGE_HOST] = CAPTURE_HOST_ADDRESS,
+};
+
+/* What an address class is refused with; the barrier as in record_count(). */
+static __always_inline unsigned record_of_class(__u64 class)
+{
+	asm volatile("" : "+r"(class));
+	return class < RANGE_COUNT ? record_class_reason[class] : CAPTURE_RESERVED;
+}
+
 /*
  * May this account raise an event now, and does it have to wake the reader? Racing processors may
  * overspend it by a few. Waking costs more than the whole refusal, so only the first event of an

@@ -162,19 +162,37 @@ int cgroup_kill(int fd)
 	return write(all, "1", 1) == 1 ? 0 : -errno;
 }
 
-static bool cgroup_event(int fd, const char *event)
+/* Reads a control file; the length or -errno. */
+static ssize_t cgroup_read(int fd, const char *name, char *ret, size_t size)
 {
-	_cleanup_close_ int events = openat(fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
-	char text[256];
+	_cleanup_close_ int file = openat(fd, name, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
-	if (events < 0)
-		return false;
-	n = read(events, text, sizeof(text) - 1);
+	if (file < 0)
+		return -errno;
+	n = read(file, ret, size - 1);
 	if (n < 0)
+		return -errno;
+	ret[n] = '\0';
+	return n;
+}
+
+bool cgroup_alone(int fd, pid_t pid)
+{
+	char procs[64], stat[256], wanted[32];
+
+	if (cgroup_read(fd, "cgroup.procs", procs, sizeof(procs)) < 0 ||
+		cgroup_read(fd, "cgroup.stat", stat, sizeof(stat)) < 0)
 		return false;
-	text[n] = '\0';
-	return strstr(text, event) != NULL;
+	(void)snprintf(wanted, sizeof(wanted), "%d\n", (int)pid);
+	return strcmp(procs, wanted) == 0 && strncmp(stat, "nr_descendants 0\n", 17) == 0;
+}
+
+static bool cgroup_event(int fd, const char *event)
+{
+	char text[256];
+
+	return cgroup_read(fd, "cgroup.events", text, sizeof(text)) >= 0 && strstr(text, event);
 }
 
 bool cgroup_populated(int fd)

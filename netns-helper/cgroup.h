@@ -42,6 +42,9 @@ bool cgroup_inside(const struct cgroup_path *path, const struct cgroup_path *out
  * 0 or -errno. */
 int cgroup_kill(int fd);
 
+/* Whether that process is the only one in it, and no cgroup is below. False when that cannot be read. */
+bool cgroup_alone(int fd, pid_t pid);
+
 /* Whether a process is in it or below; false as well when that cannot be read. */
 bool cgroup_populated(int fd);
 

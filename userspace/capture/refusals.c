@@ -8,6 +8,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "bpf/capture.h"
@@ -26,16 +27,19 @@ struct refusals {
 	struct watch watch;
 	struct timer look;
 	uint64_t until; /* when looking ends, on the loop's clock */
-	void (*each)(void *arg, const struct capture_refusal *r);
+	void (*each)(void *arg, const struct capture_unix_refusal *r);
 	void *arg;
 };
 
 static int refusals_sample(void *ctx, void *data, size_t size)
 {
+	struct capture_unix_refusal one = {.path = ""};
 	struct refusals *r = ctx;
 
-	if (size >= sizeof(struct capture_refusal))
-		r->each(r->arg, data);
+	if (size < sizeof(one.refusal))
+		return 0;
+	memcpy(&one, data, size < sizeof(one) ? size : sizeof(one));
+	r->each(r->arg, &one);
 	return 0;
 }
 
@@ -61,8 +65,15 @@ static void refusals_look(struct timer *t)
 	refusals_read(container_of(t, struct refusals, look));
 }
 
+void refusals_drain(struct refusals *r)
+{
+	if (r)
+		refusals_read(r);
+}
+
 int refusals_new(struct loop *loop, int map,
-	void (*each)(void *arg, const struct capture_refusal *r), void *arg, struct refusals **ret)
+	void (*each)(void *arg, const struct capture_unix_refusal *r), void *arg,
+	struct refusals **ret)
 {
 	struct refusals *r = calloc(1, sizeof(*r));
 	int e;
