@@ -18,6 +18,7 @@
 #include "netns-helper/proto.h"
 
 struct loop;
+struct prober;
 struct selftest;
 
 enum sandbox_state {
@@ -68,6 +69,7 @@ struct sandboxes {
 	size_t count;
 	struct loop *loop; /* borrowed, like the next two */
 	const struct lane_bpf *bpf;
+	struct prober *prober; /* borrowed */
 	const struct hosts_list *hosts; /* borrowed: the host's own addresses */
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
 	uint64_t proof_ms; /* no self-test begins before */
@@ -80,7 +82,7 @@ struct sandboxes {
 extern const char sandboxes_no_daemon[];
 
 void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
-	const struct hosts_list *hosts);
+	const struct hosts_list *hosts, struct prober *prober);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);

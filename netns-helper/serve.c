@@ -53,6 +53,7 @@
 #include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
+#include "netns-helper/prober.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/sandboxes.h"
@@ -98,6 +99,7 @@ struct serve {
 	struct loop_source listener;
 	struct loop_source signals;
 	struct hosts hosts;
+	struct prober prober;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
 	struct lane_bpf bpf;
@@ -501,7 +503,10 @@ static int serve_listen(struct serve *serve, const struct passwd *user, struct f
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch helper.sock: %s", strerror(-r));
 	r = privileges_serve();
-	return r < 0 ? fault_set(fault, r, "cannot drop privileges: %s", strerror(-r)) : 0;
+	if (r < 0)
+		return fault_set(fault, r, "cannot drop privileges: %s", strerror(-r));
+	r = prober_start(&serve->prober); /* with what is left of them */
+	return r < 0 ? fault_set(fault, r, "cannot start the prober: %s", strerror(-r)) : 0;
 }
 
 static void serve_close_peers(struct serve *serve)
@@ -535,7 +540,8 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	int r;
 
 	lane_load(&serve->bpf, &serve->state);
-	sandboxes_init(&serve->sandboxes, &serve->loop, &serve->bpf, &serve->hosts.list);
+	sandboxes_init(
+		&serve->sandboxes, &serve->loop, &serve->bpf, &serve->hosts.list, &serve->prober);
 	serve_note_missing(serve);
 	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
 	if (r < 0)
@@ -552,6 +558,7 @@ out:
 		daemon_link_done(&serve->link, serve->options->private);
 	sandboxes_done(&serve->sandboxes);
 	hosts_close(&serve->hosts);
+	prober_stop(&serve->prober);
 	cleanup_close(&serve->listener.fd);
 	lane_unload(&serve->bpf);
 	return r;
@@ -581,8 +588,10 @@ static int serve_start(struct serve *serve, struct fault *fault)
 
 int serve(const struct serve_options *options)
 {
-	struct serve serve = {
-		.options = options, .listener = {-1, serve_accept}, .signals = {-1, serve_signal}};
+	struct serve serve = {.options = options,
+		.listener = {-1, serve_accept},
+		.signals = {-1, serve_signal},
+		.prober = {.fd = -1}};
 	struct fault fault = {""};
 	int r;
 

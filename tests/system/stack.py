@@ -4,6 +4,7 @@
 Life: start() (helper, then daemon), any number of kill_daemon()/start_daemon(), stop(). stop() insists on
 clean exits and on logs without a sanitizer's report. Several stacks can run side by side.
 """
+import errno
 import json
 import os
 import pwd
@@ -145,10 +146,18 @@ class Stack:
                 problems.append(f"{name} ended with {process.returncode}")
             if FAULTS.search(self.log(name)):
                 problems.append(f"{name} reports a fault: {self.log(name)[-3000:]}")
-        os.rmdir(self.cgroup)
+        until(self._empty, f"the end of what {self.cgroup} holds")  # the helper's prober ends behind it
         with open("/proc/self/mounts", encoding="utf-8") as mounts:
             problems += [f"still mounted: {line}" for line in mounts if self.state in line]
         assert not problems, "; ".join(problems)
+
+    def _empty(self):
+        try:
+            os.rmdir(self.cgroup)
+            return True
+        except OSError as error:
+            assert error.errno == errno.EBUSY, error
+            return False
 
     # ---- what they say -------------------------------------------------------------------------------
 
