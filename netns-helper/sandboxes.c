@@ -76,9 +76,13 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 }
 
 void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
-	struct dialler *dialler, const struct hosts_list *hosts)
+	struct dialler *dialler, const struct hosts_list *hosts, struct prober *prober)
 {
-	*s = (struct sandboxes){.loop = loop, .bpf = bpf, .dialler = dialler, .hosts = hosts};
+	*s = (struct sandboxes){.loop = loop,
+		.bpf = bpf,
+		.dialler = dialler,
+		.hosts = hosts,
+		.prober = prober};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
@@ -111,12 +115,12 @@ static int sandboxes_conflict(
 		if (one->state == SANDBOX_GONE || one->state == SANDBOX_LEAVING)
 			continue;
 		if (netns_same(&a->identity, &new->identity))
-			return fault_set(
-				fault, -EEXIST, "--netns: is attached already, as %s: detach that first", a->id);
+			return fault_set(fault, -EEXIST,
+				"--netns: is attached already, as %s: detach that first", a->id);
 		if (cgroup_inside(&a->cgroup, &new->cgroup) ||
 			cgroup_inside(&new->cgroup, &a->cgroup))
-			return fault_set(
-				fault, -EEXIST, "--cgroup: overlaps with that of %s: take one beside it", a->id);
+			return fault_set(fault, -EEXIST,
+				"--cgroup: overlaps with that of %s: take one beside it", a->id);
 	}
 	return 0;
 }
@@ -132,7 +136,9 @@ static int sandboxes_admit(
 		return fault_set(fault, -EINVAL,
 			"--id: wants [a-z0-9][a-z0-9_.-]*, at most %d characters", PROTO_ID - 1);
 	if (sandboxes_find(s, spec->request->id))
-		return fault_set(fault, -EEXIST, "--id: %s is attached already: detach it first, or take another id", spec->request->id);
+		return fault_set(fault, -EEXIST,
+			"--id: %s is attached already: detach it first, or take another id",
+			spec->request->id);
 	if (!s->linked)
 		return fault_set(fault, -ENOTCONN, "%s", sandboxes_no_daemon);
 	if (s->count >= LIMIT_SANDBOXES)

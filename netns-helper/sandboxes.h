@@ -18,6 +18,7 @@
 #include "netns-helper/proto.h"
 
 struct loop;
+struct prober;
 struct selftest;
 
 enum sandbox_state {
@@ -68,10 +69,11 @@ struct sandbox {
 struct sandboxes {
 	struct sandbox *first;
 	size_t count;
-	struct loop *loop; /* borrowed, like the next three */
+	struct loop *loop; /* borrowed, like the next four */
 	const struct lane_bpf *bpf;
 	struct dialler *dialler; /* NULL without BPF */
 	const struct hosts_list *hosts; /* the host's own addresses */
+	struct prober *prober;
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
 	uint64_t proof_ms; /* no self-test begins before */
 	bool linked; /* a daemon is connected */
@@ -83,7 +85,7 @@ struct sandboxes {
 extern const char sandboxes_no_daemon[];
 
 void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
-	struct dialler *dialler, const struct hosts_list *hosts);
+	struct dialler *dialler, const struct hosts_list *hosts, struct prober *prober);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);

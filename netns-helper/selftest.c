@@ -5,41 +5,28 @@
  * wanted: the refusal, which alone says little since a broken sandbox refuses too, and a counter that moved.
  *
  *   is it there     the path leads to the same cgroup; each program's link is attached to it; sk_lookup's to the netns
- *   from inside     a child that is cloned into the cgroup (a socket's cgroup is its maker's) and enters the netns:
+ *   from inside     a child that is made in the cgroup (a socket's cgroup is its maker's) and enters the netns:
  *                   connect and sendto, both families. Each is ECONNREFUSED; the programs' counter moves for each.
  *   from outside    connect by sockets of the helper's own cgroup, made in the netns: the table's counter moves, and
  *                   in the BPF lane sk_lookup's
  * In the nft lane there is nothing on the cgroup: no child.
  *
- * The child is a clone without exec: setns, close_range, socket, connect, sendto, exit, nothing that allocates. It
- * shares the table of descriptors until it has entered, and then takes a copy of the first three alone, so that no
- * listener lives in it. The cgroup may be frozen, killed, out of memory or out of processes at any time: the child is
- * watched by its pidfd in the loop and killed after TIME_SELFTEST; what it could not do proves nothing.
+ * The child is made by prober.c. The cgroup may be frozen, killed, out of memory or out of processes at any time: the
+ * child is watched by its pidfd in the loop and killed after TIME_SELFTEST; what it could not do proves nothing.
  *
  * The counters are the sandbox's own too: a program that knocks at the place at the same time moves them. It moves
  * them through the very programs in question, so it cannot make a missing one look present for itself.
  *
- * #syscalls: clone3 setns close_range socket connect sendto setsockopt prctl waitid pidfd_send_signal, those of the
- * loop, bpf and netlink
+ * #syscalls: setns socket connect getsockopt recvmsg pidfd_send_signal close, and those of the parts
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/close_range.h>
-#include <linux/sched.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bpf/capture.h"
 #include "bpf/probe.h"
@@ -47,36 +34,20 @@
 #include "netns-helper/loop.h"
 #include "netns-helper/netns.h"
 #include "netns-helper/nft.h"
+#include "netns-helper/prober.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/selftest.h"
 #include "netns-helper/steer_program.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fdpass.h"
 #include "base/limits.h"
 
-#ifndef CLONE_INTO_CGROUP
-#define CLONE_INTO_CGROUP 0x200000000ULL
-#endif
-
-enum {
-	SELFTEST_DEPTH =
-		4, /* cgroups below the sandbox's that are tried when it takes no process itself */
-	SELFTEST_KEPT = 3, /* descriptors of the child */
-	SELFTEST_UNABLE = 100, /* the child's exit status: it could not knock */
-};
-
-/* What the child does, in this order; it exits with 1 + the first that was not refused, or 0. */
-static const struct selftest_knock {
-	int family, type;
-	const char *what;
-} selftest_knocks[] = {
-	{AF_INET, SOCK_STREAM, "connect() over IPv4"},
-	{AF_INET, SOCK_DGRAM, "sendto() over IPv4"},
-	{AF_INET6, SOCK_STREAM, "connect() over IPv6"},
-	{AF_INET6, SOCK_DGRAM, "sendto() over IPv6"},
-};
-enum { SELFTEST_KNOCKS4 = 2 }; /* the first of IPv6 */
+/* What the child does, in this order. */
+static const char *const selftest_knocks[PROBER_KNOCKS] = {
+	"connect() over IPv4", "sendto() over IPv4", "connect() over IPv6", "sendto() over IPv6"};
+enum { SELFTEST_KNOCKS4 = 2 }; /* of each family */
 
 struct selftest_counts {
 	uint64_t probes; /* of the cgroup programs */
@@ -94,10 +65,13 @@ struct selftest {
 	struct loop *loop;
 	struct attachment *a;
 	uint64_t deadline_ms;
-	struct loop_source child; /* its pidfd; -1 = there is none, or it has ended */
-	bool late; /* the child was killed at the deadline */
+	struct loop_source answers; /* of the child; -1 = none is asked, or it has said all */
+	struct loop_source child; /* its pidfd; -1 = it is not there yet, or no more */
+	bool asked; /* a child */
+	int refused; /* none could be made: -errno */
+	int status; /* what it said at its end; -1 = nothing */
+	bool late; /* it was killed at the deadline */
 	bool stopped; /* nobody wants to know any more */
-	siginfo_t end; /* of the child; si_pid 0 = there was none */
 	struct selftest_outside outside[2]; /* IPv4, IPv6 */
 	bool blind; /* not even those could be made */
 	size_t families; /* 1, or 2 with IPv6 */
@@ -187,78 +161,48 @@ static socklen_t selftest_place(int family, struct sockaddr_storage *ret)
 	return sizeof(*v6);
 }
 
-/* In the child: one knock; whether it was refused. */
-static bool selftest_knock(const struct selftest_knock *k)
+static void selftest_close(struct selftest *t, struct loop_source *source)
 {
-	const struct timeval limit = {.tv_sec = TIME_SELFTEST_KNOCK / 1000};
-	struct sockaddr_storage place;
-	socklen_t n = selftest_place(k->family, &place);
-	int fd = socket(k->family, k->type | SOCK_CLOEXEC, 0);
-	long r;
-
-	if (fd < 0)
-		_exit(SELFTEST_UNABLE);
-	(void)setsockopt(
-		fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* else the deadline */
-	r = k->type == SOCK_STREAM ? connect(fd, (struct sockaddr *)&place, n)
-				   : sendto(fd, "", 0, 0, (struct sockaddr *)&place, n);
-	return r < 0 && errno == ECONNREFUSED;
+	if (source->fd < 0)
+		return;
+	loop_forget(t->loop, source);
+	cleanup_close(&source->fd);
+	source->fd = -1;
 }
 
-static _Noreturn void selftest_child(const struct selftest *t)
+/* The child's answers that have come so far, in any order. */
+static void selftest_hear(struct selftest *t)
 {
-	size_t n = t->families == 2 ? ARRAY_SIZE(selftest_knocks) : SELFTEST_KNOCKS4;
+	struct prober_answer answer;
+	long n = -EAGAIN;
 
-	(void)prctl(PR_SET_NAME, "sallyport-probe"); /* for who looks at ps */
-	if (setns(t->a->netns_fd, CLONE_NEWNET) < 0 ||
-		close_range(SELFTEST_KEPT, ~0U, CLOSE_RANGE_UNSHARE) < 0)
-		_exit(SELFTEST_UNABLE);
-	for (size_t i = 0; i < n; i++)
-		if (!selftest_knock(&selftest_knocks[i]))
-			_exit((int)i + 1);
-	_exit(0);
-}
+	while (t->answers.fd >= 0) {
+		int pidfd = -1;
+		size_t nfds = 1;
 
-static int selftest_clone(struct selftest *t, int cgroup)
-{
-	int pidfd = -1;
-	struct clone_args args = {
-		.flags = CLONE_PIDFD | CLONE_FILES | CLONE_INTO_CGROUP,
-		.pidfd = (uintptr_t)&pidfd,
-		.exit_signal = SIGCHLD,
-		.cgroup = (uint64_t)cgroup,
-	};
-	long r = syscall(SYS_clone3, &args, sizeof(args));
-
-	if (r == 0)
-		selftest_child(t);
-	return r < 0 ? -errno : pidfd;
-}
-
-/* A cgroup that has given controllers to those below takes no process itself: one of those does, and inherits. */
-static int selftest_clone_below(struct selftest *t, int cgroup, int depth)
-{
-	int r = selftest_clone(t, cgroup), copy;
-	const struct dirent *entry;
-	DIR *dir;
-
-	if (r != -EBUSY || depth == SELFTEST_DEPTH)
-		return r;
-	copy = openat(cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = copy < 0 ? NULL : fdopendir(copy);
-	while (dir && r == -EBUSY && (entry = readdir(dir))) {
-		_cleanup_close_ int below = -1;
-
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+		n = fdpass_recv(t->answers.fd, &answer, sizeof(answer), &pidfd, &nfds);
+		if (n == -EAGAIN)
+			return;
+		if (n != sizeof(answer)) {
+			selftest_close(t, &t->answers); /* that was all */
+			return;
+		}
+		if (answer.kind == PROBER_DONE)
+			t->status = answer.value;
+		else if (answer.value < 0)
+			t->refused = answer.value;
+		if (!nfds)
 			continue;
-		below = openat(
-			cgroup, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (below >= 0)
-			r = selftest_clone_below(t, below, depth + 1);
+		t->child.fd = pidfd;
+		if (loop_watch(t->loop, &t->child, EPOLLIN) < 0)
+			selftest_close(t, &t->child); /* its end is then told by the answers' */
 	}
-	if (dir)
-		(void)closedir(dir); /* only read */
-	return r;
+}
+
+static void selftest_answered(struct loop_source *source, uint32_t events)
+{
+	(void)events; /* only readiness is watched */
+	selftest_hear(container_of(source, struct selftest, answers));
 }
 
 static void selftest_ended(struct loop_source *source, uint32_t events)
@@ -266,16 +210,11 @@ static void selftest_ended(struct loop_source *source, uint32_t events)
 	struct selftest *t = container_of(source, struct selftest, child);
 
 	(void)events; /* a pidfd is readable when its process has ended */
-	if (waitid((idtype_t)P_PIDFD, (id_t)source->fd, &t->end, WEXITED | WNOHANG) < 0)
-		t->end = (siginfo_t){.si_code = CLD_KILLED, .si_pid = -1};
-	if (!t->end.si_pid)
-		return;
-	loop_forget(t->loop, source);
-	cleanup_close(&source->fd);
-	source->fd = -1;
+	selftest_hear(t);
+	selftest_close(t, source);
 }
 
-static void selftest_from_inside(struct selftest *t)
+static void selftest_from_inside(struct selftest *t, struct prober *prober)
 {
 	struct fault *why = &t->early.why;
 	int r;
@@ -285,25 +224,20 @@ static void selftest_from_inside(struct selftest *t)
 		selftest_set(t, SELFTEST_UNPROVEN, selftest_thaw);
 		return;
 	}
-	r = selftest_clone_below(t, t->a->cgroup_fd, 0);
-	if (r == -ENODEV || r == -ENOENT) {
-		(void)fault_set(why, r, "its cgroup %s was removed", t->a->cgroup.text);
-		selftest_set(t, SELFTEST_BAD, selftest_attach_again);
-	} else if (r < 0) {
-		(void)fault_set(why, r, "no process can be made in its cgroup: %s", strerror(-r));
-		selftest_set(t, SELFTEST_UNPROVEN, selftest_limits);
-	}
-	if (r < 0)
-		return;
-	t->child = (struct loop_source){r, selftest_ended};
-	if (loop_watch(t->loop, &t->child, EPOLLIN) < 0) {
-		/* cannot be watched: ends by itself or is killed, and is waited for at the deadline */
-		(void)fault_set(why, -ENOMEM, "its self-test cannot be watched");
-		selftest_set(t, SELFTEST_UNPROVEN, "give the helper memory");
+	r = prober_ask(prober, t->a->cgroup_fd, t->a->netns_fd, t->families == 2, &t->answers.fd);
+	t->asked = r == 0;
+	if (r == 0)
+		r = loop_watch(t->loop, &t->answers, EPOLLIN);
+	if (r < 0) {
+		cleanup_close(&t->answers.fd);
+		t->answers.fd = -1;
+		t->asked = false;
+		(void)fault_set(why, r, "no process can be asked for: %s", strerror(-r));
+		selftest_set(t, SELFTEST_UNPROVEN, "see the limits of the helper");
 	}
 }
 
-static void selftest_answered(struct loop_source *source, uint32_t events)
+static void selftest_outside_answered(struct loop_source *source, uint32_t events)
 {
 	struct selftest_outside *o = container_of(source, struct selftest_outside, source);
 	socklen_t n = sizeof(o->error);
@@ -365,7 +299,8 @@ static void selftest_from_outside(struct selftest *t)
 
 /* ---- from beginning to end */
 
-int selftest_start(struct loop *loop, struct attachment *a, struct selftest **ret)
+int selftest_start(
+	struct loop *loop, struct prober *prober, struct attachment *a, struct selftest **ret)
 {
 	struct selftest *t = calloc(1, sizeof(*t));
 
@@ -375,9 +310,11 @@ int selftest_start(struct loop *loop, struct attachment *a, struct selftest **re
 	t->a = a;
 	t->families = a->routes.v6 ? 2 : 1;
 	t->deadline_ms = clock_monotonic_ms() + TIME_SELFTEST;
-	t->child.fd = -1;
+	t->status = -1;
+	t->answers = (struct loop_source){-1, selftest_answered};
+	t->child = (struct loop_source){-1, selftest_ended};
 	for (size_t i = 0; i < ARRAY_SIZE(t->outside); i++)
-		t->outside[i].source = (struct loop_source){-1, selftest_answered};
+		t->outside[i].source = (struct loop_source){-1, selftest_outside_answered};
 	*ret = t;
 	selftest_look(t);
 	if (t->early.outcome == SELFTEST_BAD)
@@ -388,13 +325,14 @@ int selftest_start(struct loop *loop, struct attachment *a, struct selftest **re
 	}
 	selftest_from_outside(t);
 	if (a->lane == PROTO_LANE_BPF)
-		selftest_from_inside(t);
+		selftest_from_inside(t, prober);
 	return 0;
 }
 
 static bool selftest_running(const struct selftest *t)
 {
-	return t->child.fd >= 0 || t->outside[0].source.fd >= 0 || t->outside[1].source.fd >= 0;
+	return t->answers.fd >= 0 || t->child.fd >= 0 || t->outside[0].source.fd >= 0 ||
+	       t->outside[1].source.fd >= 0;
 }
 
 static void selftest_kill(struct selftest *t)
@@ -419,20 +357,34 @@ void selftest_stop(struct selftest *t)
 	t->stopped = true;
 }
 
-/* What the child's end says: 0, or -errno with the result. Its status is the number of the knock that was not refused. */
+/* No child could be made. */
+static int selftest_judge_refused(const struct selftest *t, struct selftest_result *ret)
+{
+	bool gone = t->refused == -ENODEV || t->refused == -ENOENT;
+
+	ret->outcome = gone ? SELFTEST_BAD : SELFTEST_UNPROVEN;
+	ret->remedy = gone ? selftest_attach_again : selftest_limits;
+	return gone ? fault_set(
+			      &ret->why, t->refused, "its cgroup %s was removed", t->a->cgroup.text)
+		    : fault_set(&ret->why, t->refused, "no process can be made in its cgroup: %s",
+			      strerror(-t->refused));
+}
+
+/* What the child's end says: 0, or -errno with the result. */
 static int selftest_judge_child(const struct selftest *t, struct selftest_result *ret)
 {
-	size_t status = (size_t)t->end.si_status;
 	struct fault *why = &ret->why;
 
-	if (t->end.si_code == CLD_EXITED && status == 0)
+	if (t->refused)
+		return selftest_judge_refused(t, ret);
+	if (t->status == 0)
 		return 0;
-	if (t->end.si_code == CLD_EXITED && status < SELFTEST_UNABLE)
+	if (t->status > 0 && t->status <= PROBER_KNOCKS)
 		return fault_set(why, -EIO, "a %s from its cgroup that must be refused was not",
-			selftest_knocks[status - 1].what);
+			selftest_knocks[t->status - 1]);
 	ret->outcome = SELFTEST_UNPROVEN;
 	ret->remedy = selftest_limits;
-	if (t->end.si_code == CLD_EXITED)
+	if (t->status > 0)
 		return fault_set(why, -EAGAIN, "a process in its cgroup can make no socket");
 	if (!t->late)
 		return fault_set(why, -EINTR, "a process in its cgroup was killed while it tried");
@@ -452,7 +404,7 @@ static int selftest_judge_counts(const struct selftest *t, struct fault *why)
 
 	if (r < 0)
 		return r;
-	if (t->a->lane == PROTO_LANE_BPF && t->end.si_pid && now.probes < t->before.probes + inside)
+	if (t->a->lane == PROTO_LANE_BPF && t->asked && now.probes < t->before.probes + inside)
 		return fault_set(why, -EIO, "the cgroup programs do not see what its processes do");
 	if (now.table < t->before.table + outside)
 		return fault_set(why, -EIO, "its nft table does not see what its namespace sends");
@@ -472,7 +424,7 @@ static void selftest_judge(const struct selftest *t, struct selftest_result *ret
 						    : "it was let in");
 			return;
 		}
-	if (t->end.si_pid && selftest_judge_child(t, ret) < 0)
+	if (t->asked && selftest_judge_child(t, ret) < 0)
 		return;
 	ret->outcome = selftest_judge_counts(t, &ret->why) == 0 ? SELFTEST_GOOD : SELFTEST_BAD;
 }
@@ -482,8 +434,6 @@ bool selftest_over(struct selftest *t, uint64_t now_ms, struct selftest_result *
 	if (selftest_running(t) && now_ms >= t->deadline_ms) {
 		selftest_kill(t);
 		t->late = true;
-		if (t->child.fd >= 0)
-			selftest_ended(&t->child, 0); /* also of a child that cannot be watched */
 	}
 	if (selftest_running(t))
 		return false;

@@ -13,6 +13,7 @@
 
 struct attachment;
 struct loop;
+struct prober;
 struct selftest;
 
 enum selftest_outcome {
@@ -28,7 +29,8 @@ struct selftest_result {
 };
 
 /* Begins one; the attachment must be active or closed (attach_close), and stay until the end. 0 or -errno. */
-int selftest_start(struct loop *loop, struct attachment *a, struct selftest **ret);
+int selftest_start(
+	struct loop *loop, struct prober *prober, struct attachment *a, struct selftest **ret);
 
 /* Whether it is at its end; the result then. Ends one that is late. */
 bool selftest_over(struct selftest *t, uint64_t now_ms, struct selftest_result *ret);

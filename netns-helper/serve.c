@@ -54,6 +54,7 @@
 #include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
+#include "netns-helper/prober.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/sandboxes.h"
@@ -99,6 +100,7 @@ struct serve {
 	struct loop_source listener;
 	struct loop_source signals;
 	struct hosts hosts;
+	struct prober prober;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
 	struct dialler *dialler; /* NULL without BPF */
@@ -503,7 +505,10 @@ static int serve_listen(struct serve *serve, const struct passwd *user, struct f
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch helper.sock: %s", strerror(-r));
 	r = privileges_serve();
-	return r < 0 ? fault_set(fault, r, "cannot drop privileges: %s", strerror(-r)) : 0;
+	if (r < 0)
+		return fault_set(fault, r, "cannot drop privileges: %s", strerror(-r));
+	r = prober_start(&serve->prober); /* with what is left of them */
+	return r < 0 ? fault_set(fault, r, "cannot start the prober: %s", strerror(-r)) : 0;
 }
 
 static void serve_close_peers(struct serve *serve)
@@ -540,8 +545,8 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	r = serve->bpf.programs ? dialler_new(serve->bpf.programs, &serve->loop,
 					  serve->options->private, fault, &serve->dialler)
 				: 0;
-	sandboxes_init(
-		&serve->sandboxes, &serve->loop, &serve->bpf, serve->dialler, &serve->hosts.list);
+	sandboxes_init(&serve->sandboxes, &serve->loop, &serve->bpf, serve->dialler,
+		&serve->hosts.list, &serve->prober);
 	if (r < 0)
 		goto out;
 	serve_note_missing(serve);
@@ -560,6 +565,7 @@ out:
 		daemon_link_done(&serve->link, serve->options->private);
 	sandboxes_done(&serve->sandboxes);
 	hosts_close(&serve->hosts);
+	prober_stop(&serve->prober);
 	cleanup_close(&serve->listener.fd);
 	dialler_free(serve->dialler);
 	lane_unload(&serve->bpf);
@@ -590,8 +596,10 @@ static int serve_start(struct serve *serve, struct fault *fault)
 
 int serve(const struct serve_options *options)
 {
-	struct serve serve = {
-		.options = options, .listener = {-1, serve_accept}, .signals = {-1, serve_signal}};
+	struct serve serve = {.options = options,
+		.listener = {-1, serve_accept},
+		.signals = {-1, serve_signal},
+		.prober = {.fd = -1}};
 	struct fault fault = {""};
 	int r;
 

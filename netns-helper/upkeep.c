@@ -93,7 +93,7 @@ static int upkeep_renew_hosts(struct sandboxes *s, uint64_t now)
 
 static void upkeep_begin(struct sandboxes *s, struct sandbox *sandbox, uint64_t now)
 {
-	int r = selftest_start(s->loop, sandbox->attachment, &sandbox->selftest);
+	int r = selftest_start(s->loop, s->prober, sandbox->attachment, &sandbox->selftest);
 
 	sandbox->proof_ms = now + (sandbox->closed ? TIME_SELFTEST_AGAIN : TIME_SELFTEST_EVERY);
 	s->proof_ms = now + TIME_SELFTEST_GAP;
