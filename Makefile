@@ -36,22 +36,22 @@ REWRITE  := base64 swap
 CONF     := yaml nearest table daemon_conf
 AUDIT    := audit event
 HARDEN   := privileges seccomp
-CAPTURE  := flows listener refusals
+CAPTURE  := flows listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange journal leg lookup names notes origin record refuse registry relay report rewrite_head sandbox worker
+PROXY    := connection decide exchange journal kernel leg lookup names notes origin record refusal refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := addresses arguments attach bounding cgroup client daemon_link document enter foreign foreign_holders \
-            foreign_rules foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main netlink \
-            netns nft nft_batch nft_input nft_lane nft_probe nft_resolver nft_rule nft_sets nft_uplink notes openings pins \
-            privileges prober programs programs_sandbox routes rtnl rules sandboxes selftest serve state steer_program sysctls \
-            unix_paths upkeep uplink view
-BPF      := policy create egress unix flows # linked into one object, capture; steer is another
+HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \
+            foreign foreign_holders foreign_rules foreign_sockets foreign_tables handout hosts intervals jail lane \
+            listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe nft_resolver nft_rule \
+            nft_sets nft_uplink notes openings pins privileges prober programs programs_sandbox routes rtnl rules \
+            sandboxes selftest serve state steer_program sysctls unix_paths upkeep uplink view
+BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
 PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
-            nft_hash nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
+            nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
             sk_lookup sock_create sock_diag sockops_connect transparent unprivileged_maps \
             uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
@@ -71,8 +71,8 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_helper   := bounding notes
-UNIT_proxy    := decide journal notes refuse rewrite_head
+UNIT_helper   := bounding notes unix_paths
+UNIT_proxy    := decide journal notes refusal refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
 LINK_base     := base
@@ -181,7 +181,7 @@ $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)bpftool gen skeleton $< name $*_bpf > $@
 
-$(B)/netns-helper/programs.o $(B)/netns-helper/programs_sandbox.o: $(B)/bpf/capture.skel.h
+$(B)/netns-helper/programs.o $(B)/netns-helper/programs_sandbox.o $(B)/netns-helper/dialler.o: $(B)/bpf/capture.skel.h
 $(B)/netns-helper/steer_program.o: $(B)/bpf/steer.skel.h
 
 # ---- tests --------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ define UNIT_HELPER_RULE
 $(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka -lcap
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka -lcap -lbpf -lelf -lz
 UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))

@@ -12,7 +12,8 @@
  * Pinned under STATE/bpf, for `bpftool map dump pinned …`; every map has BTF:
  *   about        0 → struct capture_about: which version of this file the rest follows
  *   sandboxes    netns cookie → struct capture_sandbox
- *   verdicts     netns cookie → struct capture_verdicts (cookie 0: not attached namespaces)
+ *   verdicts     netns cookie → struct capture_verdicts (cookie 0: not attached namespaces;
+ *                CAPTURE_DIALLER: the daemon's own sockets)
  *   refusals     struct capture_refusal_key → struct capture_refusal, the latest destinations
  *   flows/ID     struct capture_flow_key → struct capture_client, one sandbox's live connections
  *   uses         struct capture_use_key → struct capture_use, written by the daemon
@@ -22,7 +23,8 @@
  *
  *   links/ID/HOOK  the programs attached to a sandbox (bpftool link show pinned …)
  *
- * Not pinned: events, a ring buffer of struct capture_refusal.
+ * Not pinned: events, a ring buffer of struct capture_refusal; closed, struct capture_closed_key →
+ * struct capture_closed.
  *
  * Versions: a field or a reason that is appended where a reader of the old size still reads right
  * keeps CAPTURE_ABI; everything else raises it. Readers compare `about` first.
@@ -37,6 +39,9 @@
 #include <linux/types.h>
 #endif
 
+/* In the place of a netns cookie: what the daemon's own sockets may not reach (bpf/dialler.bpf.c). */
+#define CAPTURE_DIALLER 0xffffffffffffffffULL
+
 enum {
 	CAPTURE_ABI = 2,
 	CAPTURE_ID = 64, /* a sandbox's id and its NUL */
@@ -44,6 +49,9 @@ enum {
 	CAPTURE_DIGEST_TEXT = 72, /* SHA-256 as lower-case hex, NUL, padding */
 	CAPTURE_SANDBOXES = 1024, /* attached at once */
 	CAPTURE_FLOWS = 8192, /* live connections of one sandbox; the rest is unattributed */
+	CAPTURE_DIAL_EXCEPTIONS = 16, /* the daemon's resolvers */
+	CAPTURE_DIAL_OPENINGS = 1024, /* different ones of all policies */
+	CAPTURE_CLOSED = 2048, /* remembered ends of connections, all sandboxes */
 	CAPTURE_FLOW_PREFIX = 8 * 36, /* prefixlen of every flow key: the whole of it */
 	CAPTURE_REFUSALS = 4096, /* remembered destinations, all sandboxes */
 	CAPTURE_EVENTS_BYTES = 262144, /* the ring buffer */
@@ -94,6 +102,22 @@ struct capture_client {
 	char comm[CAPTURE_COMM];
 };
 static_assert(sizeof(struct capture_client) == 56, "ABI");
+
+/*
+ * A connection whose client was gone before anything was said to it: whoever accepts it may still
+ * look for the flow. Removed when it is found, or when the same addresses and ports are used again.
+ */
+struct capture_closed_key {
+	__u64 netns;
+	struct capture_flow_key flow;
+};
+static_assert(sizeof(struct capture_closed_key) == 48, "ABI");
+
+struct capture_closed {
+	__u64 ns; /* when */
+	struct capture_client client;
+};
+static_assert(sizeof(struct capture_closed) == 64, "ABI");
 
 /*
  * What became of an attempt: enum name, field of struct capture_verdicts, errno that the caller
@@ -290,6 +314,14 @@ struct capture_range {
 	__u8 dialler;
 };
 static_assert(sizeof(struct capture_range) == 2, "ABI");
+
+/* Key of the `dial_exceptions` map: what the daemon's own sockets may reach whatever its class. */
+struct capture_dial_key {
+	__u8 ip[16];
+	__u16 port;
+	__u16 pad; /* 0 */
+};
+static_assert(sizeof(struct capture_dial_key) == 20, "ABI");
 
 /*
  * sk_lookup, one program for each netns: its array and the slots of its SOCKMAP. Two entries, since a

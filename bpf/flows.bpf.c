@@ -8,6 +8,10 @@
  * closes. The source address and port alone are too small a key: one pair can carry two live
  * connections.
  *
+ * A client that sends, closes and ends at once is gone before its connection is accepted. So an
+ * entry whose client has heard nothing yet goes to `closed` when it is removed, where it is looked
+ * for second. That map is an LRU map: what is never accepted leaves it by itself.
+ *
  * Live flows are one inner hash map for each sandbox, reached through flow_maps by netns cookie.
  * One flat map keyed {cookie, 4-tuple} would be simpler and as readable, but a sandbox that opens
  * connections without end would take the room of all others, and the daemon would hold a descriptor
@@ -26,6 +30,7 @@
 
 #include "bpf/maps.bpf.h"
 
+enum { FLOWS_SYN_SENT = 2 };
 enum { FLOWS_AF_INET = 2, FLOWS_AF_INET6 = 10, FLOWS_CONTINUE = 1 };
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -49,6 +54,13 @@ struct {
 	__type(key, __u64);
 	__array(values, struct flow_map);
 } flow_maps SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, CAPTURE_CLOSED);
+	__type(key, struct capture_closed_key);
+	__type(value, struct capture_closed);
+} closed SEC(".maps");
 
 static __always_inline void flows_set_v4(__u8 ip[16], __u32 v4)
 {
@@ -76,39 +88,49 @@ static __always_inline void flows_key(struct bpf_sock_ops *ctx, struct capture_f
 	key->dport = bpf_ntohl(ctx->remote_port); /* network order in the upper half */
 }
 
-static __always_inline void *flows_of_netns(struct bpf_sock_ops *ctx)
-{
-	__u64 netns = bpf_get_netns_cookie(ctx);
-
-	return bpf_map_lookup_elem(&flow_maps, &netns);
-}
-
 static __always_inline void flows_publish(struct bpf_sock_ops *ctx)
 {
-	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX};
+	struct capture_closed_key key = {.netns = bpf_get_netns_cookie(ctx),
+		.flow = {.prefixlen = CAPTURE_FLOW_PREFIX}};
+	void *live = bpf_map_lookup_elem(&flow_maps, &key.netns);
 	struct capture_client *client;
 	struct bpf_sock *sk = ctx->sk;
-	void *live = flows_of_netns(ctx);
 
 	if (!live || !sk)
 		return;
 	client = bpf_sk_storage_get(&clients, sk, 0, 0);
 	if (!client)
 		return;
-	flows_key(ctx, &key);
-	if (bpf_map_update_elem(live, &key, client, BPF_ANY) == 0)
+	flows_key(ctx, &key.flow);
+	bpf_map_delete_elem(&closed, &key);
+	if (bpf_map_update_elem(live, &key.flow, client, BPF_ANY) == 0)
 		bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
+}
+
+static __always_inline void flows_remember(
+	const struct capture_closed_key *key, const struct capture_client *client)
+{
+	struct capture_closed last = {.ns = bpf_ktime_get_ns()};
+
+	__builtin_memcpy(&last.client, client, sizeof(last.client));
+	bpf_map_update_elem(&closed, key, &last, BPF_ANY);
 }
 
 static __always_inline void flows_remove(struct bpf_sock_ops *ctx)
 {
-	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX};
-	void *live = flows_of_netns(ctx);
+	struct capture_closed_key key = {.netns = bpf_get_netns_cookie(ctx),
+		.flow = {.prefixlen = CAPTURE_FLOW_PREFIX}};
+	void *live = bpf_map_lookup_elem(&flow_maps, &key.netns);
+	const struct capture_client *client;
 
 	if (!live)
 		return;
-	flows_key(ctx, &key);
-	bpf_map_delete_elem(live, &key);
+	flows_key(ctx, &key.flow);
+	client = bpf_map_lookup_elem(live, &key.flow);
+	/* what has heard something was accepted; what never was connected will not be */
+	if (client && ctx->bytes_received == 0 && ctx->args[0] != FLOWS_SYN_SENT)
+		flows_remember(&key, client);
+	bpf_map_delete_elem(live, &key.flow);
 }
 
 SEC("sockops")

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * maps.bpf.h – the maps that the cgroup programs of all sandboxes share. Weak, because policy.bpf.c
- * and flows.bpf.c both name them and are linked into one object. (A map of maps cannot be weak,
+ * maps.bpf.h – the maps that the cgroup programs of all sandboxes share. Weak, because several files
+ * name them and are linked into one object. (A map of maps cannot be weak,
  * libbpf 1.1 cannot compare two: it is in flows.bpf.c, which alone uses it.)
  *
- * Memory: hash maps are allocated as they fill, except `refusals` (LRU, about 0.9 MB once).
+ * Memory: maps are allocated as they fill, except the LRU ones, once: refusals about 0.9 MB,
+ * executables 0.4 MB, cgroups 0.7 MB.
  */
 #ifndef SALLYPORT_BPF_MAPS_BPF_H
 #define SALLYPORT_BPF_MAPS_BPF_H
@@ -20,10 +21,11 @@ struct {
 	__type(value, struct capture_sandbox);
 } sandboxes SEC(".maps") __weak;
 
-/* One more than there are sandboxes: key 0 counts for the namespaces that are not attached. */
+/* Two more than there are sandboxes: key 0 counts for the namespaces that are not attached, and
+ * CAPTURE_DIALLER for the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CAPTURE_SANDBOXES + 1);
+	__uint(max_entries, CAPTURE_SANDBOXES + 2);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u64);
 	__type(value, struct capture_verdicts);
@@ -49,7 +51,7 @@ struct budget {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CAPTURE_SANDBOXES + 1);
+	__uint(max_entries, CAPTURE_SANDBOXES + 2);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u64);
 	__type(value, struct budget);

@@ -36,27 +36,6 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Address class → reason. Volatile, as in record.bpf.h. */
-const volatile __u8 policy_class_reason[RANGE_COUNT] = {
-	[RANGE_PUBLIC] = CAPTURE_PASSED,
-	[RANGE_LOOPBACK] = CAPTURE_LOOPBACK,
-	[RANGE_PRIVATE] = CAPTURE_PRIVATE,
-	[RANGE_LINK_LOCAL] = CAPTURE_LINK_LOCAL,
-	[RANGE_METADATA] = CAPTURE_METADATA,
-	[RANGE_CGNAT] = CAPTURE_CGNAT,
-	[RANGE_MULTICAST] = CAPTURE_MULTICAST,
-	[RANGE_RESERVED] = CAPTURE_RESERVED,
-	[RANGE_BENCHMARK] = CAPTURE_BENCHMARK,
-	[RANGE_HOST] = CAPTURE_HOST_ADDRESS,
-};
-
-/* What an address class is refused with; the barrier as in record_count(). */
-static __always_inline unsigned policy_of_class(__u64 class)
-{
-	asm volatile("" : "+r"(class));
-	return class < RANGE_COUNT ? policy_class_reason[class] : CAPTURE_RESERVED;
-}
-
 /* Steps 2 and 4 to 10 for a sandbox of ours. */
 static __always_inline unsigned policy_reason(
 	const struct attempt *a, const struct capture_sandbox *s, bool local)
@@ -75,14 +54,14 @@ static __always_inline unsigned policy_reason(
 		return CAPTURE_DOT;
 	if (local)
 		return CAPTURE_LOCAL;
-	class = match_class(a->dst);
+	class = match_class(a->dst, MATCH_SANDBOX);
 	if (a->proto == IPPROTO_UDP)
-		return class == RANGE_PUBLIC ? CAPTURE_UDP : policy_of_class(class);
+		return class == RANGE_PUBLIC ? CAPTURE_UDP : record_of_class(class);
 	if (class == RANGE_PUBLIC)
 		return CAPTURE_PASSED;
 	if (match_opened(a, class == RANGE_METADATA))
 		return CAPTURE_OPENED;
-	return policy_of_class(class);
+	return record_of_class(class);
 }
 
 static __always_inline unsigned policy_judge(
@@ -119,9 +98,10 @@ static __always_inline unsigned policy_decide(
 	return reason;
 }
 
+/* The reasons that pass are those before METADATA, for good: new ones are appended. */
 static __always_inline int policy_verdict(unsigned reason)
 {
-	return reason <= CAPTURE_OPENED ? RECORD_PASS : RECORD_REFUSE;
+	return reason < CAPTURE_METADATA ? RECORD_PASS : RECORD_REFUSE;
 }
 
 /*
@@ -177,38 +157,12 @@ static __always_inline int policy_sendmsg(const struct attempt *a, const __u32 s
 	return policy_answers(a, s, src) ? RECORD_PASS : policy_verdict(policy_decide(a, s));
 }
 
-/* user_port is a 32-bit field with a 16-bit value in network order; the volatile read keeps its
- * access 32 bits wide. */
-static __always_inline __u16 policy_port(struct bpf_sock_addr *ctx)
-{
-	volatile __u32 port = ctx->user_port;
-
-	return bpf_ntohs((__u16)port);
-}
-
-static __always_inline void policy_attempt4(struct bpf_sock_addr *ctx, struct attempt *a)
-{
-	match_set_v4(a->dst, ctx->user_ip4);
-	a->dport = policy_port(ctx);
-	a->netns = bpf_get_netns_cookie(ctx);
-}
-
-static __always_inline void policy_attempt6(struct bpf_sock_addr *ctx, struct attempt *a)
-{
-	a->dst[0] = ctx->user_ip6[0];
-	a->dst[1] = ctx->user_ip6[1];
-	a->dst[2] = ctx->user_ip6[2];
-	a->dst[3] = ctx->user_ip6[3];
-	a->dport = policy_port(ctx);
-	a->netns = bpf_get_netns_cookie(ctx);
-}
-
 SEC("cgroup/connect4")
 int policy_connect4(struct bpf_sock_addr *ctx)
 {
 	struct attempt a = {};
 
-	policy_attempt4(ctx, &a);
+	match_attempt4(ctx, &a);
 	return policy_connect(ctx, &a);
 }
 
@@ -217,7 +171,7 @@ int policy_connect6(struct bpf_sock_addr *ctx)
 {
 	struct attempt a = {};
 
-	policy_attempt6(ctx, &a);
+	match_attempt6(ctx, &a);
 	return policy_connect(ctx, &a);
 }
 
@@ -227,7 +181,7 @@ int policy_sendmsg4(struct bpf_sock_addr *ctx)
 	struct attempt a = {.proto = IPPROTO_UDP};
 	__u32 src[4];
 
-	policy_attempt4(ctx, &a);
+	match_attempt4(ctx, &a);
 	match_set_v4(src, ctx->msg_src_ip4);
 	return policy_sendmsg(&a, src);
 }
@@ -238,7 +192,7 @@ int policy_sendmsg6(struct bpf_sock_addr *ctx)
 	struct attempt a = {.proto = IPPROTO_UDP};
 	__u32 src[4];
 
-	policy_attempt6(ctx, &a);
+	match_attempt6(ctx, &a);
 	src[0] = ctx->msg_src_ip6[0];
 	src[1] = ctx->msg_src_ip6[1];
 	src[2] = ctx->msg_src_ip6[2];

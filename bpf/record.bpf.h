@@ -57,42 +57,44 @@ static __always_inline struct upid record_upid(struct pid *pid, unsigned level)
 static __always_inline void record_ids(
 	struct pid *thread, struct pid *process, struct capture_client *c)
 {
-	unsigned depth = BPF_CORE_READ(process, level);
+	unsigned depth = process->level;
 
-	c->tgid = record_upid(process, 0).nr;
-	c->pid = record_upid(thread, 0).nr;
 	for (unsigned level = 0; level < RECORD_PIDNS_LEVELS && level <= depth; level++) {
 		struct upid u = record_upid(process, level);
 
+		if (level == 0)
+			c->tgid = u.nr;
 		if (BPF_CORE_READ(u.ns, ns.inum) != record_pidns)
 			continue;
 		c->tgid = u.nr;
 		c->pid = record_upid(thread, level).nr;
-		break;
+		return;
 	}
+	c->pid = record_upid(thread, 0).nr;
 }
 
 /*
  * The caller's facts. For a thread that io_uring has made for a process (a worker, the poller of
  * SQPOLL) they are those of the process's first thread: its own id and name are the kernel's, while
  * its credentials are those of who submitted or set up the ring, its executable and cgroup the
- * process's own. A global function: the verifier looks at it once, not at each call.
+ * process's own. A global function: the verifier looks at it once, not at each call. What typed
+ * pointers lead to from the task is read by plain loads: a helper's call takes ten times as long.
  */
 __weak __noinline int record_client(struct capture_client *c)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-	struct inode *exe = BPF_CORE_READ(task, mm, exe_file, f_inode); /* a kernel thread: NULL */
+	struct task_struct *leader = task->group_leader;
+	struct inode *exe = task->mm->exe_file->f_inode; /* a kernel thread: NULL, like all behind NULL */
 
 	if (!c)
 		return 0;
-	if (BPF_CORE_READ(task, flags) & RECORD_IO_WORKER)
+	if (task->flags & RECORD_IO_WORKER)
 		task = leader;
-	record_ids(BPF_CORE_READ(task, thread_pid), BPF_CORE_READ(leader, thread_pid), c);
-	c->start_ns = BPF_CORE_READ(leader, start_boottime);
+	record_ids(task->thread_pid, leader->thread_pid, c);
+	c->start_ns = leader->start_boottime;
 	c->uid = (__u32)bpf_get_current_uid_gid();
-	c->exe_dev = exe ? BPF_CORE_READ(exe, i_sb, s_dev) : 0;
-	c->exe_ino = exe ? BPF_CORE_READ(exe, i_ino) : 0;
+	c->exe_dev = exe ? exe->i_sb->s_dev : 0;
+	c->exe_ino = exe ? exe->i_ino : 0;
 	c->cgroup = bpf_get_current_cgroup_id();
 	BPF_CORE_READ_STR_INTO(&c->comm, task, comm);
 	if (exe)
@@ -120,11 +122,37 @@ static __always_inline void record_count(__u64 account, __u64 reason)
 		__sync_fetch_and_add((__u64 *)v + reason, 1);
 }
 
-/* May this account raise an event now? Racing processors may overspend it by a few. */
-static __always_inline bool record_budget(__u64 account, __u64 now)
+/* Address class → reason. Volatile and weak as above. */
+const volatile __u8 record_class_reason[RANGE_COUNT] __weak = {
+	[RANGE_PUBLIC] = CAPTURE_PASSED,
+	[RANGE_LOOPBACK] = CAPTURE_LOOPBACK,
+	[RANGE_PRIVATE] = CAPTURE_PRIVATE,
+	[RANGE_LINK_LOCAL] = CAPTURE_LINK_LOCAL,
+	[RANGE_METADATA] = CAPTURE_METADATA,
+	[RANGE_CGNAT] = CAPTURE_CGNAT,
+	[RANGE_MULTICAST] = CAPTURE_MULTICAST,
+	[RANGE_RESERVED] = CAPTURE_RESERVED,
+	[RANGE_BENCHMARK] = CAPTURE_BENCHMARK,
+	[RANGE_HOST] = CAPTURE_HOST_ADDRESS,
+};
+
+/* What an address class is refused with; the barrier as in record_count(). */
+static __always_inline unsigned record_of_class(__u64 class)
+{
+	asm volatile("" : "+r"(class));
+	return class < RANGE_COUNT ? record_class_reason[class] : CAPTURE_RESERVED;
+}
+
+/*
+ * May this account raise an event now, and does it have to wake the reader? Racing processors may
+ * overspend it by a few. Waking costs more than the whole refusal, so only the first event of an
+ * account in each second does it, and what finds the ring a quarter full; the reader goes on looking
+ * for longer than that second (userspace/capture/refusals.c).
+ */
+static __always_inline bool record_budget(__u64 account, __u64 now, __u64 *ret_flags)
 {
 	struct budget *b = bpf_map_lookup_elem(&budgets, &account);
-	__u64 second = now / 1000000000;
+	__u64 second = now / 1000000000, before;
 
 	if (!b)
 		return false;
@@ -132,17 +160,24 @@ static __always_inline bool record_budget(__u64 account, __u64 now)
 		b->second = second;
 		b->used = 0;
 	}
-	return __sync_fetch_and_add(&b->used, 1) < CAPTURE_EVENTS_PER_SECOND;
+	before = __sync_fetch_and_add(&b->used, 1);
+	if (before >= CAPTURE_EVENTS_PER_SECOND)
+		return false;
+	*ret_flags = before == 0 || bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >
+					     CAPTURE_EVENTS_BYTES / 4
+			     ? BPF_RB_FORCE_WAKEUP
+			     : BPF_RB_NO_WAKEUP;
+	return true;
 }
 
 /* Raises the event; with a path, which is in the kernel's memory, as a struct capture_unix_refusal. */
 static __always_inline bool record_event(
-	const struct capture_refusal *r, const char *path, __u32 length)
+	const struct capture_refusal *r, const char *path, __u32 length, __u64 flags)
 {
 	struct capture_unix_refusal *u;
 
 	if (!path)
-		return bpf_ringbuf_output(&events, (void *)r, sizeof(*r), 0) == 0;
+		return bpf_ringbuf_output(&events, (void *)r, sizeof(*r), flags) == 0;
 	u = bpf_ringbuf_reserve(&events, sizeof(*u), 0);
 	if (!u)
 		return false;
@@ -150,7 +185,7 @@ static __always_inline bool record_event(
 	if (length < sizeof(u->path))
 		(void)bpf_probe_read_kernel_str(u->path, length + 1, path); /* stays empty */
 	u->refusal = *r;
-	bpf_ringbuf_submit(u, 0);
+	bpf_ringbuf_submit(u, flags);
 	return true;
 }
 
@@ -163,26 +198,33 @@ static __always_inline bool record_event(
 static __always_inline void record_refusal(
 	struct capture_refusal *r, __u64 account, const char *path, __u32 length)
 {
-	struct capture_refusal_key key = {
-		.netns = r->netns, .dport = r->dport, .proto = r->proto};
+	struct capture_refusal_key key = {.netns = r->netns, .dport = r->dport, .proto = r->proto};
 	struct capture_refusal *known;
+	__u64 flags = 0;
 
 	__builtin_memcpy(key.dst, r->dst, sizeof(key.dst));
 	known = bpf_map_lookup_elem(&refusals, &key);
 	r->ns = bpf_ktime_get_ns();
 	r->count = 1;
-	if (!record_budget(account, r->ns)) {
+	if (!record_budget(account, r->ns, &flags)) {
 		if (known)
 			__sync_fetch_and_add(&known->count, 1);
 		record_count(account, RECORD_SUPPRESSED);
 		return;
 	}
 	record_client(&r->client);
-	if (!record_event(r, path, length))
+	if (!record_event(r, path, length, flags))
 		record_count(account, RECORD_LOST);
-	if (known)
-		r->count += known->count;
-	bpf_map_update_elem(&refusals, &key, r, BPF_ANY);
+	if (!known) {
+		bpf_map_update_elem(&refusals, &key, r, BPF_ANY);
+		return;
+	}
+	/* in place: a new entry would be taken from the LRU and the old one given back */
+	__sync_fetch_and_add(&known->count, 1);
+	known->ns = r->ns;
+	known->reason = r->reason;
+	known->error = r->error;
+	known->client = r->client;
 }
 
 #endif

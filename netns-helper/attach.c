@@ -254,10 +254,9 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	a->cgroup_fd = attach_copy_fd(spec->cgroup_fd);
 	if (a->netns_fd < 0 || a->cgroup_fd < 0)
 		return fault_set(fault, -EMFILE, "out of descriptors");
-	a->policy_fd = document_copy("sallyport-policy", spec->policy_fd);
-	if (a->policy_fd < 0)
-		return fault_set(fault, a->policy_fd, "--policy: cannot be copied: %s",
-			strerror(-a->policy_fd));
+	r = document_text(spec->policy_fd, &a->policy, &a->npolicy);
+	if (r < 0)
+		return fault_set(fault, r, "--policy: cannot be copied: %s", strerror(-r));
 	r = attach_verify(a, spec, fault);
 	if (r < 0)
 		return r;
@@ -298,7 +297,7 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	a->mode = (enum proto_mode)spec->request->mode;
 	a->uplink.addresses.fd = -1;
 	a->hosts = spec->hosts;
-	a->netns_fd = a->cgroup_fd = a->policy_fd = -1;
+	a->netns_fd = a->cgroup_fd = -1;
 	a->lane = spec->lane;
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
 		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
@@ -447,8 +446,7 @@ void attach_undo(struct attachment *a)
 	}
 	uplink_done(&a->uplink);
 	cleanup_close(&a->netns_fd);
-	cleanup_close(&a->policy_fd);
-	a->netns_fd = a->policy_fd = -1;
+	a->netns_fd = -1;
 }
 
 void attach_free(struct attachment *a)
@@ -456,6 +454,7 @@ void attach_free(struct attachment *a)
 	if (!a)
 		return;
 	cleanup_close(&a->cgroup_fd);
+	free(a->policy);
 	free(a->openings);
 	free(a);
 }

@@ -43,7 +43,8 @@ struct attachment {
 	struct listeners listeners;
 	int netns_fd; /* owned; -1 after attach_undo() */
 	int cgroup_fd; /* owned until attach_free() */
-	int policy_fd; /* owned, sealed; -1 after attach_undo() */
+	char *policy; /* the document, npolicy bytes; owned until attach_free() */
+	size_t npolicy;
 	const struct hosts_list *hosts; /* borrowed, followed live */
 	struct programs_sandbox *programs; /* this and the next: NULL in the nft lane */
 	struct steer_netns *steer;

@@ -49,6 +49,14 @@ int cgroup_mount(char *ret)
 	return r;
 }
 
+static int cgroup_set(struct cgroup_path *ret, const char *path)
+{
+	if (strlen(path) >= sizeof(ret->text))
+		return -ENAMETOOLONG;
+	memcpy(ret->text, path, strlen(path) + 1);
+	return 0;
+}
+
 int cgroup_of(pid_t pid, struct cgroup_path *ret)
 {
 	char name[64], line[PATH_MAX + 2];
@@ -63,8 +71,7 @@ int cgroup_of(pid_t pid, struct cgroup_path *ret)
 		if (strncmp(line, "0::", 3) != 0)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		(void)snprintf(ret->text, sizeof(ret->text), "%s", line + 3);
-		r = 0;
+		r = cgroup_set(ret, line + 3);
 	}
 	(void)fclose(f); /* only read */
 	return r;
@@ -114,7 +121,10 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 			"--cgroup: is the root of the cgroup v2 tree, in which everybody is: mkdir "
 			"one below %s",
 			mount);
-	(void)snprintf(path.text, sizeof(path.text), "%s", full + skip);
+	r = cgroup_set(&path, full + skip);
+	if (r < 0)
+		return fault_set(fault, r, "--cgroup: its path is longer than %d characters",
+			CGROUP_PATH - 1);
 	if (cgroup_same(fd, &path) < 0)
 		return fault_set(fault, -ENOENT,
 			"--cgroup: was removed meanwhile: make it again and start the sandbox in "
@@ -158,19 +168,37 @@ int cgroup_kill(int fd)
 	return write(all, "1", 1) == 1 ? 0 : -errno;
 }
 
-static bool cgroup_event(int fd, const char *event)
+/* Reads a control file; the length or -errno. */
+static ssize_t cgroup_read(int fd, const char *name, char *ret, size_t size)
 {
-	_cleanup_close_ int events = openat(fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
-	char text[256];
+	_cleanup_close_ int file = openat(fd, name, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
-	if (events < 0)
-		return false;
-	n = read(events, text, sizeof(text) - 1);
+	if (file < 0)
+		return -errno;
+	n = read(file, ret, size - 1);
 	if (n < 0)
+		return -errno;
+	ret[n] = '\0';
+	return n;
+}
+
+bool cgroup_alone(int fd, pid_t pid)
+{
+	char procs[64], stat[256], wanted[32];
+
+	if (cgroup_read(fd, "cgroup.procs", procs, sizeof(procs)) < 0 ||
+		cgroup_read(fd, "cgroup.stat", stat, sizeof(stat)) < 0)
 		return false;
-	text[n] = '\0';
-	return strstr(text, event) != NULL;
+	(void)snprintf(wanted, sizeof(wanted), "%d\n", (int)pid);
+	return strcmp(procs, wanted) == 0 && strncmp(stat, "nr_descendants 0\n", 17) == 0;
+}
+
+static bool cgroup_event(int fd, const char *event)
+{
+	char text[256];
+
+	return cgroup_read(fd, "cgroup.events", text, sizeof(text)) >= 0 && strstr(text, event);
 }
 
 bool cgroup_populated(int fd)

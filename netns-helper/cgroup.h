@@ -16,8 +16,10 @@
 
 #include "base/fault.h"
 
+enum { CGROUP_PATH = 1024 }; /* a path and its NUL; a longer one is refused: each sandbox has one */
+
 struct cgroup_path {
-	char text[PATH_MAX]; /* "/sallyport.1.web" */
+	char text[CGROUP_PATH]; /* "/sallyport.1.web" */
 };
 
 /* Where the v2 tree is mounted, into ret (PATH_MAX bytes). 0, -ENOENT when it is not mounted,
@@ -26,11 +28,11 @@ int cgroup_mount(char *ret);
 
 /*
  * 0 when the descriptor is a directory of the v2 tree, not its root, and none that holds the
- * calling process; ret says where. -EINVAL, -errno.
+ * calling process; ret says where. -EINVAL, -ENAMETOOLONG, -errno.
  */
 int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret);
 
-/* The v2 cgroup of a process. 0, -ESRCH when there is no such process, -errno. */
+/* The v2 cgroup of a process. 0, -ESRCH when there is no such process, -ENAMETOOLONG, -errno. */
 int cgroup_of(pid_t pid, struct cgroup_path *ret);
 
 /* Whether `path` is `outer` or lies below it. */
@@ -39,6 +41,9 @@ bool cgroup_inside(const struct cgroup_path *path, const struct cgroup_path *out
 /* Sends SIGKILL to every process in it and below (cgroup.kill; where that is missing, one by one).
  * 0 or -errno. */
 int cgroup_kill(int fd);
+
+/* Whether that process is the only one in it, and no cgroup is below. False when that cannot be read. */
+bool cgroup_alone(int fd, pid_t pid);
 
 /* Whether a process is in it or below; false as well when that cannot be read. */
 bool cgroup_populated(int fd);

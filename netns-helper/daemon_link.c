@@ -21,11 +21,14 @@
 
 #include "bpf/capture.h"
 #include "netns-helper/daemon_link.h"
+#include "netns-helper/dialler.h"
+#include "netns-helper/document.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/sandboxes.h"
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/fdpass.h"
 #include "base/log.h"
 
@@ -35,10 +38,22 @@ union daemon_link_message {
 	struct proto_head head;
 	struct proto_name name;
 	struct proto_active active;
+	struct proto_dialler dialler;
 };
+
+/* Its first word, and perhaps again when its resolvers have changed. */
+static int daemon_link_said_dialler(struct daemon_link *link, const union daemon_link_message *m)
+{
+	int r = dialler_resolvers(link->dialler, &m->dialler);
+
+	link->dialler_said = r == 0;
+	return r;
+}
 
 static int daemon_link_said_active(struct daemon_link *link, const union daemon_link_message *m)
 {
+	if (!link->dialler_said)
+		return -EPROTO;
 	return sandboxes_active(link->sandboxes, &m->active);
 }
 
@@ -57,6 +72,7 @@ static const struct {
 } daemon_link_table[] = {
 	{PROTO_ACTIVE, sizeof(struct proto_active), daemon_link_said_active},
 	{PROTO_GONE, sizeof(struct proto_name), daemon_link_said_gone},
+	{PROTO_DIALLER, sizeof(struct proto_dialler), daemon_link_said_dialler},
 };
 
 static void daemon_link_drop(struct daemon_link *link)
@@ -69,6 +85,7 @@ static void daemon_link_drop(struct daemon_link *link)
 	cleanup_close(&link->pidfd);
 	link->pidfd = -1;
 	link->blocked = false;
+	link->dialler_said = false;
 	sandboxes_link_down(link->sandboxes);
 }
 
@@ -134,11 +151,14 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 		.mode = (uint8_t)a->mode,
 		.lane = (uint8_t)a->lane,
 	};
+	_cleanup_close_ int policy = document_new("sallyport-policy", a->policy, a->npolicy);
 	_cleanup_close_ int flows =
 		a->lane == PROTO_LANE_BPF ? programs_open_flows(a->programs) : -1;
 	int fds[PROTO_OFFER_FDS];
 	size_t n = 0;
 
+	if (policy < 0)
+		return policy;
 	if (a->lane == PROTO_LANE_BPF && flows < 0)
 		return flows;
 	offer.cgroup = a->cgroup_id;
@@ -147,7 +167,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 	if (a->routes.v6)
 		memcpy(offer.own6, a->own6, sizeof(offer.own6));
 	memcpy(offer.search, a->search, sizeof(offer.search));
-	fds[n++] = a->policy_fd;
+	fds[n++] = policy;
 	if (a->lane == PROTO_LANE_BPF)
 		fds[n++] = flows;
 	fds[n++] = a->listeners.udp4;
@@ -244,8 +264,22 @@ static void daemon_link_drop_dead(struct daemon_link *link)
 		daemon_link_drop(link);
 }
 
+/* A daemon that cannot be guarded serves all the same, and its status says so. */
+static void daemon_link_guard(struct daemon_link *link, const struct ucred *peer)
+{
+	static const char feature[] = "dialler";
+	struct fault fault = {""};
+	int r = 0;
+
+	if (peer->uid != link->uid)
+		r = fault_set(&fault, -EPERM, "the daemon runs as root");
+	r = r ? r : dialler_guard(link->dialler, peer->pid, &fault);
+	sandboxes_note(link->sandboxes, "", feature, r < 0 ? fault.text : "",
+		"start sallyportd as scripts/sallyport does, in a cgroup of its own");
+}
+
 /* Takes the descriptor over, also when it fails. */
-static int daemon_link_greet(struct daemon_link *link, int fd, pid_t pid)
+static int daemon_link_greet(struct daemon_link *link, int fd, const struct ucred *peer)
 {
 	const struct proto_hello hello = {
 		.head = {PROTO_HELLO, PROTO_VERSION},
@@ -261,8 +295,9 @@ static int daemon_link_greet(struct daemon_link *link, int fd, pid_t pid)
 		link->peer.fd = -1;
 		return r;
 	}
-	link->pidfd = pidfd_open(pid, 0); /* wanted only to end it: see daemon_link_done() */
-	sandboxes_link_up(link->sandboxes, pid);
+	link->pidfd = pidfd_open(peer->pid, 0); /* only to end it: see daemon_link_done() */
+	daemon_link_guard(link, peer);
+	sandboxes_link_up(link->sandboxes, peer->pid);
 	if (link->programs)
 		programs_shared_fds(link->programs, maps);
 	r = daemon_link_send(
@@ -285,7 +320,7 @@ static int daemon_link_admit(struct daemon_link *link, int fd, struct ucred *ret
 	if (sandboxes_hold(link->sandboxes, fd, ret->pid))
 		return -EPERM;
 	daemon_link_drop_dead(link);
-	return link->peer.fd >= 0 ? -EBUSY : 0;
+	return link->peer.fd >= 0 || dialler_busy(link->dialler, ret->pid) ? -EBUSY : 0;
 }
 
 static void daemon_link_accept(struct loop_source *source, uint32_t events)
@@ -300,7 +335,7 @@ static void daemon_link_accept(struct loop_source *source, uint32_t events)
 		return;
 	r = daemon_link_admit(link, fd, &peer);
 	if (r == 0)
-		r = daemon_link_greet(link, TAKE_FD(fd), peer.pid);
+		r = daemon_link_greet(link, TAKE_FD(fd), &peer);
 	if (r < 0) {
 		(void)log_errno(r, "link.sock: pid %d of uid %u was not accepted", (int)peer.pid,
 			(unsigned int)peer.uid);
@@ -310,7 +345,7 @@ static void daemon_link_accept(struct loop_source *source, uint32_t events)
 }
 
 int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandboxes *sandboxes,
-	int listener, const struct programs *programs, uid_t uid)
+	int listener, const struct programs *programs, struct dialler *dialler, uid_t uid)
 {
 	*link = (struct daemon_link){
 		.loop = loop,
@@ -319,6 +354,7 @@ int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandbox
 		.peer = {-1, daemon_link_ready},
 		.pidfd = -1,
 		.programs = programs,
+		.dialler = dialler,
 		.uid = uid,
 	};
 	return loop_watch(loop, &link->listener, EPOLLIN);

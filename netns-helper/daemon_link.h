@@ -11,6 +11,7 @@
 
 #include "netns-helper/loop.h"
 
+struct dialler;
 struct programs;
 struct sandboxes;
 
@@ -20,14 +21,16 @@ struct daemon_link {
 	struct loop_source listener; /* its descriptor is owned, as those below */
 	struct loop_source peer; /* fd -1 = no daemon */
 	int pidfd; /* of the daemon; -1 = none, or the kernel gave none */
-	const struct programs *programs; /* borrowed */
+	const struct programs *programs; /* borrowed, as the next */
+	struct dialler *dialler;
+	bool dialler_said; /* on this connection */
 	uid_t uid; /* the daemon's; root may connect as well */
 	bool blocked; /* something is due and the socket is full */
 };
 
 /* Takes over the listening socket. 0 or -errno. */
 int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandboxes *sandboxes,
-	int listener, const struct programs *programs, uid_t uid);
+	int listener, const struct programs *programs, struct dialler *dialler, uid_t uid);
 
 /* Sends what is due, as far as the socket takes it. */
 void daemon_link_pump(struct daemon_link *link);

@@ -36,7 +36,7 @@ int document_new(const char *name, const void *bytes, size_t n)
 
 /* Reads to the end, by position when the descriptor is somebody else's, whose offset is not ours to
  * move. */
-static int document_take(const char *name, int fd, bool by_position)
+static int document_take(int fd, bool by_position, char **ret, size_t *ret_n)
 {
 	_cleanup_free_ char *bytes = malloc(LIMIT_DOCUMENT + 1);
 	size_t n = 0;
@@ -51,14 +51,20 @@ static int document_take(const char *name, int fd, bool by_position)
 			continue;
 		if (got < 0)
 			return -errno;
-		if (got == 0)
-			return document_new(name, bytes, n);
+		if (got == 0) {
+			char *fitting = realloc(bytes, n ? n : 1);
+
+			*ret = fitting ? fitting : bytes; /* shrinking failed: it is only larger */
+			*ret_n = n;
+			bytes = NULL;
+			return 0;
+		}
 		n += (size_t)got;
 	}
 	return -EMSGSIZE;
 }
 
-int document_copy(const char *name, int fd)
+int document_text(int fd, char **ret, size_t *ret_n)
 {
 	struct stat st;
 
@@ -66,12 +72,18 @@ int document_copy(const char *name, int fd)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
-	return document_take(name, fd, true);
+	return document_take(fd, true, ret, ret_n);
 }
 
 int document_read(const char *name, const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ char *bytes = NULL;
+	size_t n;
+	int r;
 
-	return fd < 0 ? -errno : document_take(name, fd, false);
+	if (fd < 0)
+		return -errno;
+	r = document_take(fd, false, &bytes, &n);
+	return r < 0 ? r : document_new(name, bytes, n);
 }

@@ -10,14 +10,14 @@
 int document_new(const char *name, const void *bytes, size_t n);
 
 /*
- * A sealed copy of a regular file from its first byte on, at most LIMIT_DOCUMENT bytes. A
- * descriptor, -EINVAL for anything that is no regular file (it could block), -EMSGSIZE when too
- * long, -errno.
+ * What a regular file says from its first byte on, at most LIMIT_DOCUMENT bytes; *ret is the caller's
+ * to free. 0, -EINVAL for anything that is no regular file (it could block), -EMSGSIZE when too long,
+ * -errno.
  */
-int document_copy(const char *name, int fd);
+int document_text(int fd, char **ret, size_t *ret_n);
 
-/* The same of whatever the path leads to, read to its end, so that a pipe may be named. May block.
- */
+/* A sealed memfd of whatever the path leads to, read to its end, so that a pipe may be named. May
+ * block. */
 int document_read(const char *name, const char *path);
 
 #endif

@@ -2,12 +2,11 @@
 /*
  * nft_input.c – the chain `input`: the same order of questions as bpf/match.bpf.h, on packets.
  *
- * What did not come in by lo: drop, or in uplink mode nft_uplink.c's question. The self-test's
- * place: nft_probe.c. Port 53: accept, before
- * the address classes and on loopback too. 853: refuse. 127.0.0.11, where a container runtime has its
- * resolver: refuse. Loopback, own and further local addresses: accept. Then, for TCP alone: openings
- * that name metadata addresses, metadata, other openings, the host's addresses, refused classes, accept.
- * All else: refuse.
+ * What did not come in by lo: drop, or in uplink mode nft_uplink.c's question. TCP that opens no
+ * connection: accept. The self-test's place: nft_probe.c. Port 53: accept, before the address classes and on loopback too. 853: refuse.
+ * 127.0.0.11, where a container runtime has its resolver: refuse. Loopback, own and further local
+ * addresses: accept. Then, for TCP alone: openings that name metadata addresses, metadata, other
+ * openings, the host's addresses, refused classes, accept. All else: refuse.
  *
  * A closed table refuses port 53 and then lets loopback and own addresses alone through: nothing of
  * the sandbox reaches us, but the ends of its connections still reach it.
@@ -105,6 +104,8 @@ void nft_local_put(struct nft_batch *b, const char *chain, const struct nft_spec
 	nft_local_put_one(b, chain, NFPROTO_IPV6, loopback6, sizeof(loopback6));
 	nft_local_put_one(b, chain, NFPROTO_IPV4, spec->own4, sizeof(spec->own4));
 	nft_local_put_one(b, chain, NFPROTO_IPV6, spec->own6, sizeof(spec->own6));
+	if (spec->mode != PROTO_UPLINK)
+		return;
 	r = nft_rule_in(b, NFT_TABLE, chain);
 	nft_rule_family(&r, NFPROTO_IPV4);
 	nft_rule_in_set(&r, NFT_DADDR4, 4, false, "local4");
@@ -246,6 +247,17 @@ static void nft_input_addresses(struct nft_batch *b, const struct nft_spec *spec
 	nft_rule_accept(&r);
 }
 
+/* What opens no connection belongs to one that was judged, or to none and is answered by a reset: the
+ * questions are asked once a connection, not for each of its packets. */
+static void nft_input_going_on(struct nft_batch *b)
+{
+	struct nft_rule r = nft_input_rule(b);
+
+	nft_rule_protocol(&r, IPPROTO_TCP);
+	nft_rule_no_syn(&r);
+	nft_rule_accept(&r);
+}
+
 void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 {
 	struct nft_rule r;
@@ -257,6 +269,8 @@ void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 		nft_rule_goto(&r, "inbound");
 	else
 		nft_rule_drop(&r);
+	if (!spec->closed)
+		nft_input_going_on(b);
 	nft_probe_put(b, "input");
 	nft_input_ports(b, spec->closed);
 	if (spec->resolver)

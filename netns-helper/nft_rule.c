@@ -153,14 +153,25 @@ void nft_rule_transport(struct nft_rule *r, uint32_t offset, uint32_t n, const u
 	nft_rule_compare(r, NFT_CMP_EQ, value, n);
 }
 
-void nft_rule_syn(struct nft_rule *r)
+/* Of the flags that tell an opening, the segment has SYN alone (NFT_CMP_EQ), or not (NFT_CMP_NEQ). */
+static void nft_rule_flags(struct nft_rule *r, uint32_t op)
 {
 	static const uint8_t mask[] = {NFT_RULE_SYN | NFT_RULE_ACK}, none[1],
 			     syn[] = {NFT_RULE_SYN};
 
 	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, NFT_RULE_FLAGS, sizeof(syn));
 	nft_rule_bits(r, mask, none, sizeof(syn));
-	nft_rule_compare(r, NFT_CMP_EQ, syn, sizeof(syn));
+	nft_rule_compare(r, op, syn, sizeof(syn));
+}
+
+void nft_rule_syn(struct nft_rule *r)
+{
+	nft_rule_flags(r, NFT_CMP_EQ);
+}
+
+void nft_rule_no_syn(struct nft_rule *r)
+{
+	nft_rule_flags(r, NFT_CMP_NEQ);
 }
 
 static void nft_rule_ct(struct nft_rule *r, uint32_t key)

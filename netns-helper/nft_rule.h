@@ -54,8 +54,10 @@ void nft_rule_note(struct nft_rule *r, uint32_t offset, bool inverted);
 void nft_rule_noted_in(struct nft_rule *r, const char *set, uint32_t id);
 /* Counts what has come so far. */
 void nft_rule_counter(struct nft_rule *r);
-/* A TCP segment that opens a connection: SYN without ACK. */
+/* A TCP segment that opens a connection: SYN without ACK; and one that does not. After
+ * nft_rule_protocol(). */
 void nft_rule_syn(struct nft_rule *r);
+void nft_rule_no_syn(struct nft_rule *r);
 
 /* What a packet is redirected to, of the family that the rule matches. */
 struct nft_rule_target {

@@ -3,7 +3,7 @@
  * nft_sets.c – the sets of the table.
  *
  *   host4, host6     the host's own addresses
- *   local4, local6   further addresses of the sandbox, of its uplink
+ *   local4, local6   in uplink mode, further addresses of the sandbox
  *   slots4, slots6   in the nft lane, masked source port → listener's port
  *   without a name   the rows of bpf/ranges.h, as intervals; never change. For one rule each, since a
  *                    named set of intervals costs 16 KiB in the kernel however short it is
@@ -210,9 +210,11 @@ void nft_sets_put(struct nft_batch *b, const struct nft_spec *spec)
 
 	nft_sets_declare(b, nft_sets_host.v4, 4, 0, id++);
 	nft_sets_declare(b, nft_sets_host.v6, 16, 0, id++);
+	nft_sets_fill_pair(b, &nft_sets_host, spec->hosts, spec->nhosts);
+	if (spec->mode != PROTO_UPLINK)
+		return;
 	nft_sets_declare(b, nft_sets_local.v4, 4, 0, id++);
 	nft_sets_declare(b, nft_sets_local.v6, 16, 0, id);
-	nft_sets_fill_pair(b, &nft_sets_host, spec->hosts, spec->nhosts);
 	nft_sets_fill_pair(b, &nft_sets_local, spec->locals, spec->nlocals);
 }
 

@@ -14,8 +14,7 @@
 #include "netns-helper/openings.h"
 #include "base/fault.h"
 
-static bool openings_covers(
-	const struct capture_opening *wide, const struct capture_opening *narrow)
+bool openings_covers(const struct capture_opening *wide, const struct capture_opening *narrow)
 {
 	unsigned bytes = wide->prefix / 8, bits = wide->prefix % 8;
 
@@ -25,7 +24,7 @@ static bool openings_covers(
 	       ((wide->ip[bytes] ^ narrow->ip[bytes]) & (uint8_t)(0xff00 >> bits)) == 0;
 }
 
-static int openings_check(const struct capture_opening *o, struct fault *f)
+static int openings_check_one(const struct capture_opening *o, struct fault *f)
 {
 	if (o->prefix > 128 || o->port_lo == 0 || o->port_lo > o->port_hi)
 		return fault_set(f, -EINVAL, "an opening with prefix %u and ports %u to %u",
@@ -34,6 +33,17 @@ static int openings_check(const struct capture_opening *o, struct fault *f)
 		return fault_set(
 			f, -EINVAL, "an opening for metadata must name one address, not a range");
 	return 0;
+}
+
+int openings_check(const struct capture_opening *all, size_t n, struct fault *f)
+{
+	int r = 0;
+
+	if (n > CAPTURE_OPENINGS)
+		return fault_set(f, -E2BIG, "%zu openings, at most %d", n, CAPTURE_OPENINGS);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = openings_check_one(&all[i], f);
+	return r;
 }
 
 static int openings_add(struct openings *o, int map, uint64_t netns,
@@ -59,12 +69,8 @@ static int openings_add(struct openings *o, int map, uint64_t netns,
 int openings_replace(struct openings *o, int map, uint64_t netns, const struct capture_opening *all,
 	size_t n, struct fault *f)
 {
-	int r = 0;
+	int r = openings_check(all, n, f);
 
-	if (n > CAPTURE_OPENINGS)
-		return fault_set(f, -E2BIG, "%zu openings, at most %d", n, CAPTURE_OPENINGS);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = openings_check(&all[i], f);
 	if (r < 0)
 		return r;
 	openings_close(o, map);

@@ -3,12 +3,19 @@
 #ifndef SALLYPORT_NETNS_HELPER_OPENINGS_H
 #define SALLYPORT_NETNS_HELPER_OPENINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/capture.h"
 
 struct fault;
+
+/* -EINVAL or -E2BIG, with the reason, for what no policy can mean. The other functions want it checked. */
+int openings_check(const struct capture_opening *all, size_t n, struct fault *f);
+
+/* Whether every address of `narrow` is one of `wide`. */
+bool openings_covers(const struct capture_opening *wide, const struct capture_opening *narrow);
 
 struct openings {
 	struct capture_opening_key *keys; /* owned: those in the map now */

@@ -281,6 +281,8 @@ void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED])
 	ret[1] = bpf_map__fd(p->bpf->maps.executables);
 	ret[2] = bpf_map__fd(p->bpf->maps.cgroups);
 	ret[3] = bpf_map__fd(p->bpf->maps.uses);
+	ret[4] = bpf_map__fd(p->bpf->maps.verdicts);
+	ret[5] = bpf_map__fd(p->bpf->maps.closed);
 }
 
 const struct pins *programs_pins(const struct programs *p)

@@ -27,8 +27,8 @@ struct programs_sandbox;
  * and replaced.
  */
 int programs_open(const char *pins, struct fault *f, struct programs **ret);
-/* What HELLO carries, in this order: the maps events, executables, cgroups, uses; borrowed. */
-enum { PROGRAMS_SHARED = 4 };
+/* What HELLO carries, in this order: the maps events, executables, cgroups, uses, verdicts, closed; borrowed. */
+enum { PROGRAMS_SHARED = 6 };
 void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED]);
 /* The pins, where steer_program_attach() puts its link; borrowed. */
 const struct pins *programs_pins(const struct programs *p);

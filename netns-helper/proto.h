@@ -42,7 +42,8 @@ enum proto_op {
 	PROTO_DETACH,
 	PROTO_LIST, /* answered with the first sandbox behind the id, in the order of ids */
 	PROTO_ENTER, /* answered with proto_entered, fds: netns, cgroup directory */
-	PROTO_HELLO = 16, /* with bpf, fds: the maps events, executables, cgroups, uses */
+	PROTO_HELLO = 16, /* with bpf, fds: the maps events, executables, cgroups, uses,
+			verdicts, closed */
 	PROTO_OFFER, /* fds: policy memfd, [flow map in the bpf lane,] udp4, [udp6,]
 			listeners4[nslots], [listeners6[nslots]] */
 	PROTO_WITHDRAW,

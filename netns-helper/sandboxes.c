@@ -25,6 +25,8 @@
 #include <sys/epoll.h>
 
 #include "bpf/capture.h"
+#include "netns-helper/dialler.h"
+#include "netns-helper/openings.h"
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/selftest.h"
 #include "netns-helper/upkeep.h"
@@ -74,9 +76,13 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 }
 
 void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
-	const struct hosts_list *hosts, struct prober *prober)
+	struct dialler *dialler, const struct hosts_list *hosts, struct prober *prober)
 {
-	*s = (struct sandboxes){.loop = loop, .bpf = bpf, .hosts = hosts, .prober = prober};
+	*s = (struct sandboxes){.loop = loop,
+		.bpf = bpf,
+		.dialler = dialler,
+		.hosts = hosts,
+		.prober = prober};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
@@ -236,6 +242,67 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	return 0;
 }
 
+/* What the daemon's own sockets may reach: what any policy opens. */
+static int sandboxes_open(struct sandboxes *s, struct fault *fault)
+{
+	_cleanup_free_ struct capture_opening *all = NULL;
+	size_t n = 0, at = 0;
+
+	for (const struct sandbox *one = s->first; one; one = one->next)
+		n += one->nopenings;
+	if (n > 0) {
+		all = calloc(n, sizeof(*all));
+		if (!all)
+			return fault_set(fault, -ENOMEM, "out of memory");
+	}
+	for (const struct sandbox *one = s->first; one; one = one->next) {
+		if (one->nopenings > 0)
+			memcpy(all + at, one->openings, one->nopenings * sizeof(*all));
+		at += one->nopenings;
+	}
+	return dialler_open(s->dialler, all, n, fault);
+}
+
+static int sandboxes_take_openings(struct sandboxes *s, struct sandbox *sandbox,
+	const struct proto_active *active, struct fault *fault)
+{
+	int r;
+
+	if (active->nopenings == 0)
+		return 0;
+	sandbox->openings = calloc(active->nopenings, sizeof(*sandbox->openings));
+	if (!sandbox->openings)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < active->nopenings; i++) {
+		const struct proto_opening *from = &active->openings[i];
+		struct capture_opening *to = &sandbox->openings[i];
+
+		memcpy(to->ip, from->ip, sizeof(to->ip));
+		to->prefix = from->prefix;
+		to->metadata = from->metadata;
+		to->port_lo = from->port_lo;
+		to->port_hi = from->port_hi;
+	}
+	r = openings_check(sandbox->openings, active->nopenings, fault);
+	if (r < 0)
+		return r;
+	sandbox->nopenings = active->nopenings;
+	return sandboxes_open(s, fault);
+}
+
+static void sandboxes_drop_openings(struct sandboxes *s, struct sandbox *sandbox)
+{
+	struct fault fault = {""};
+
+	if (sandbox->nopenings == 0)
+		return;
+	free(TAKE_PTR(sandbox->openings));
+	sandbox->nopenings = 0;
+	if (sandboxes_open(s, &fault) < 0)
+		log_error("what sandbox %s had opened stays open to the daemon: %s",
+			sandbox->attachment->id, fault.text);
+}
+
 void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, const char *text,
 	struct sandbox_listener ended)
 {
@@ -259,6 +326,7 @@ void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, cons
 	}
 	upkeep_stop(sandbox);
 	attach_shut(sandbox->attachment);
+	sandboxes_drop_openings(s, sandbox);
 	sandboxes_tell(&sandbox->asked, error, text);
 }
 
@@ -307,20 +375,13 @@ static void sandboxes_digest_text(const uint8_t digest[32], char ret[65])
 static void sandboxes_finish(
 	struct sandboxes *s, struct sandbox *sandbox, const struct proto_active *active)
 {
-	struct capture_opening openings[PROTO_OPENINGS];
 	struct fault fault = {""};
 	int r;
 
-	for (uint32_t i = 0; i < active->nopenings; i++) {
-		const struct proto_opening *o = &active->openings[i];
-
-		memcpy(openings[i].ip, o->ip, sizeof(o->ip));
-		openings[i].prefix = o->prefix;
-		openings[i].metadata = o->metadata;
-		openings[i].port_lo = o->port_lo;
-		openings[i].port_hi = o->port_hi;
-	}
-	r = attach_finish(sandbox->attachment, active->digest, openings, active->nopenings, &fault);
+	r = sandboxes_take_openings(s, sandbox, active, &fault);
+	if (r == 0)
+		r = attach_finish(sandbox->attachment, active->digest, sandbox->openings,
+			sandbox->nopenings, &fault);
 	if (r < 0) {
 		sandboxes_end(s, sandbox, r, fault.text, (struct sandbox_listener){NULL, NULL});
 		return;
@@ -446,6 +507,7 @@ static void sandboxes_reap(struct sandboxes *s)
 		s->count--;
 		attach_free(one->attachment);
 		notes_free(&one->notes);
+		free(one->openings);
 		free(one);
 	}
 }

@@ -59,6 +59,8 @@ struct sandbox {
 	bool hosts_due; /* its table has the host's addresses of before */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
+	struct capture_opening *openings; /* owned: what its policy opens */
+	size_t nopenings;
 	struct sandboxes *all; /* borrowed: those that it is one of */
 	struct loop_source addresses; /* of its uplink; fd -1 = has none */
 	struct notes notes; /* told to the daemon once it has the OFFER */
@@ -67,10 +69,11 @@ struct sandbox {
 struct sandboxes {
 	struct sandbox *first;
 	size_t count;
-	struct loop *loop; /* borrowed, like the next two */
+	struct loop *loop; /* borrowed, like the next four */
 	const struct lane_bpf *bpf;
-	struct prober *prober; /* borrowed */
-	const struct hosts_list *hosts; /* borrowed: the host's own addresses */
+	struct dialler *dialler; /* NULL without BPF */
+	const struct hosts_list *hosts; /* the host's own addresses */
+	struct prober *prober;
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
 	uint64_t proof_ms; /* no self-test begins before */
 	bool linked; /* a daemon is connected */
@@ -82,7 +85,7 @@ struct sandboxes {
 extern const char sandboxes_no_daemon[];
 
 void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
-	const struct hosts_list *hosts, struct prober *prober);
+	struct dialler *dialler, const struct hosts_list *hosts, struct prober *prober);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);

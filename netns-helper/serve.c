@@ -49,6 +49,7 @@
 #include <unistd.h>
 
 #include "netns-helper/daemon_link.h"
+#include "netns-helper/dialler.h"
 #include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
@@ -102,6 +103,7 @@ struct serve {
 	struct prober prober;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
+	struct dialler *dialler; /* NULL without BPF */
 	struct lane_bpf bpf;
 	struct peer *peers;
 	size_t npeers;
@@ -492,7 +494,7 @@ static int serve_listen(struct serve *serve, const struct passwd *user, struct f
 	if (link < 0)
 		return link;
 	r = daemon_link_init(&serve->link, &serve->loop, &serve->sandboxes, link,
-		serve->bpf.programs, user->pw_uid);
+		serve->bpf.programs, serve->dialler, user->pw_uid);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch link.sock: %s", strerror(-r));
 	helper = state_listen(&serve->state, STATE_HELPER_SOCK, SERVE_SOCK_MODE, 0, fault);
@@ -540,8 +542,13 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	int r;
 
 	lane_load(&serve->bpf, &serve->state);
-	sandboxes_init(
-		&serve->sandboxes, &serve->loop, &serve->bpf, &serve->hosts.list, &serve->prober);
+	r = serve->bpf.programs ? dialler_new(serve->bpf.programs, &serve->loop,
+					  serve->options->private, fault, &serve->dialler)
+				: 0;
+	sandboxes_init(&serve->sandboxes, &serve->loop, &serve->bpf, serve->dialler,
+		&serve->hosts.list, &serve->prober);
+	if (r < 0)
+		goto out;
 	serve_note_missing(serve);
 	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
 	if (r < 0)
@@ -560,6 +567,7 @@ out:
 	hosts_close(&serve->hosts);
 	prober_stop(&serve->prober);
 	cleanup_close(&serve->listener.fd);
+	dialler_free(serve->dialler);
 	lane_unload(&serve->bpf);
 	return r;
 }

@@ -53,6 +53,8 @@ struct daemon {
 	uid_t uid;
 	gid_t gid;
 	struct credset **credentials;
+	struct addr resolvers[DAEMON_CONF_RESOLVERS];
+	unsigned nresolvers;
 	char cgroup_root[MAIN_PATH];
 	int listener;
 	int signals;
@@ -243,24 +245,24 @@ static int main_cgroup(struct daemon *d)
 
 static int main_resolver(struct daemon *d)
 {
-	struct addr servers[DAEMON_CONF_RESOLVERS];
 	unsigned n = d->conf->nresolvers;
 	int r;
 
-	memcpy(servers, d->conf->resolvers, sizeof(servers));
+	memcpy(d->resolvers, d->conf->resolvers, sizeof(d->resolvers));
 	if (n == 0) {
 		struct buf text;
 
 		buf_init(&text, LIMIT_DOCUMENT);
 		if (file_read("/etc/resolv.conf", &text) == 0)
 			n = daemon_conf_system_resolvers(
-				buf_slice(&text), servers, DAEMON_CONF_RESOLVERS);
+				buf_slice(&text), d->resolvers, DAEMON_CONF_RESOLVERS);
 		buf_done(&text);
 	}
 	if (n == 0)
 		log_warn("no resolver: names cannot be looked up (resolvers: in the configuration, "
 			 "or /etc/resolv.conf)");
-	r = resolve_new(d->shared.control, servers, n, &d->shared.resolver);
+	d->nresolvers = n;
+	r = resolve_new(d->shared.control, d->resolvers, n, &d->shared.resolver);
 	return r < 0 ? log_errno(r, "cannot start the resolver") : 0;
 }
 
@@ -290,12 +292,12 @@ static int main_workers(struct daemon *d)
 
 static void main_audit_event(void *arg, const struct audit_event *e)
 {
-	(void)audit_write(arg, e); /* a lost line is counted there */
+	registry_event(arg, e);
 }
 
 static void main_audit_lost(void *arg, uint64_t n)
 {
-	audit_lose(arg, n);
+	registry_lose(arg, n);
 }
 
 static int main_start(struct daemon *d)
@@ -306,7 +308,7 @@ static int main_start(struct daemon *d)
 
 		w->journal.read = main_audit_event;
 		w->journal.lost = main_audit_lost;
-		w->journal.arg = d->shared.audit;
+		w->journal.arg = d->registry;
 		r = pthread_create(&d->threads[i], NULL, worker_main, w);
 		if (r)
 			return log_errno(-r, "cannot start worker %u", i);
@@ -467,6 +469,8 @@ static int main_serve(struct daemon *d)
 	}
 	registry.credentials = d->credentials;
 	r = r ? r : main_resolver(d);
+	registry.resolvers = d->resolvers;
+	registry.nresolvers = d->nresolvers;
 	r = r ? r : main_workers(d);
 	r = r ? r : registry_new(&registry, &d->registry);
 	return r ? r : main_run(d);

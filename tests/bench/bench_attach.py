@@ -7,6 +7,7 @@ The namespace and the cgroup are there before, as a runtime makes them. Detaches
 Processes are counted by the last process number that was given out: this bench runs in a process namespace of its own,
 in which nobody else makes any, threads included.
 """
+import os
 import statistics
 
 import figures
@@ -59,7 +60,8 @@ def measured(helper, which):
     yield Row(NAME, f"{which}, median of {TIMES}", statistics.median(best.attach), "ms", MOST_MS,
               figures.median_interval(best.attach),
               f"of these on a processor in the helper {statistics.median(best.cpu):.1f}; "
-              f"detach {statistics.median(best.detach):.1f}")
+              f"least {min(best.attach):.1f}; detach {statistics.median(best.detach):.1f}; "
+              f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()}")
     yield Row(NAME, f"{which}, 99th of {TIMES}", figures.quantile(best.attach, 0.99), "ms", MOST_MS)
     yield Row(NAME, f"{which}, processes made, the most", max(best.made), "", PROBES,
               note="the self-test's probe is one")

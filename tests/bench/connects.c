@@ -222,14 +222,16 @@ static void connects_next_second(void)
 		;
 }
 
-static void connects_failing(unsigned int rounds, unsigned int calls, unsigned int block, bool paced)
+static void connects_failing(
+	unsigned int rounds, unsigned int calls, unsigned int block, bool paced)
 {
 	for (unsigned int round = 0; round < rounds; round++) {
 		if (paced)
 			connects_next_second();
 		for (unsigned int b = 0; b < calls / block; b++)
 			for (unsigned int a = 0; a < connects_narms; a++) {
-				const struct connects_arm *arm = &connects_arms[(a + b) % connects_narms];
+				const struct connects_arm *arm =
+					&connects_arms[(a + b) % connects_narms];
 				int64_t took = connects_block(arm, b % arm->nplaces, block);
 
 				(void)printf("%u %u %.1f\n", round, (a + b) % connects_narms,
@@ -285,8 +287,8 @@ static void connects_succeeding(unsigned int rounds, unsigned int calls)
 
 				took[arm] = connects_one(&connects_arms[arm], at);
 			}
-			(void)printf("%u %lld %lld\n", round, (long long)took[0],
-				(long long)took[1]);
+			(void)printf(
+				"%u %lld %lld\n", round, (long long)took[0], (long long)took[1]);
 		}
 }
 
@@ -300,8 +302,9 @@ int main(int argc, char **argv)
 
 	if (argc < first + 2 || argc > first + CONNECTS_ARMS ||
 		(!failing && (strcmp(argv[1], "succeeding") != 0 || argc != first + 2))) {
-		(void)fprintf(stderr, "usage: connects failing ROUNDS CALLS BLOCK PACED EVENTS ARM ARM…\n"
-				      "       connects succeeding ROUNDS CALLS ARM ARM\n");
+		(void)fprintf(stderr,
+			"usage: connects failing ROUNDS CALLS BLOCK PACED EVENTS ARM ARM…\n"
+			"       connects succeeding ROUNDS CALLS ARM ARM\n");
 		return 2;
 	}
 	rounds = (unsigned int)strtoul(argv[2], NULL, 10);
@@ -316,6 +319,7 @@ int main(int argc, char **argv)
 		connects_make(&connects_arms[a], connects_arms[a].nplaces);
 	if (atoi(argv[6]) >= 0)
 		connects_empty(atoi(argv[6]));
-	connects_failing(rounds, calls, (unsigned int)strtoul(argv[4], NULL, 10), atoi(argv[5]) != 0);
+	connects_failing(
+		rounds, calls, (unsigned int)strtoul(argv[4], NULL, 10), atoi(argv[5]) != 0);
 	return 0;
 }

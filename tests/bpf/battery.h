@@ -43,6 +43,8 @@ void battery_check_sizes(struct battery *b);
 
 /* One connection of the client's that was accepted, as the flow map has it; false: there is none. */
 bool battery_arrival(struct battery *b, struct capture_client *ret);
+/* The next connection to the sandbox's own server, which must come soon; -1: none. */
+int battery_accept_own(struct battery *b);
 /* The specification of the battery's own sandbox. */
 struct programs_spec battery_spec(const struct world *w);
 struct attempt battery_to(enum client_op op, const char *address, uint16_t port);

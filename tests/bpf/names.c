@@ -305,10 +305,10 @@ static void names_check_paths(struct battery *b)
 		WORLD_FILES "/bound");
 	world_run("mkdir " WORLD_FILES "/root && mount --rbind / " WORLD_FILES
 		  "/root && mount --make-rprivate " WORLD_FILES
-		  "/root && mount -t tmpfs root " WORLD_FILES "/root/mnt");
-	names_copy(WORLD_FILES "/root/mnt/inner");
-	names_check_path(b, "in a root of its own", WORLD_FILES "/root", "/mnt/inner", "plain",
-		"/mnt/inner");
+		  "/root && mount -t tmpfs root " WORLD_FILES "/root/tmp");
+	names_copy(WORLD_FILES "/root/tmp/inner");
+	names_check_path(b, "in a root of its own", WORLD_FILES "/root", "/tmp/inner", "plain",
+		"/tmp/inner");
 	names_deep(deep);
 	names_copy(deep);
 	names_check_path(b, "too long", NULL, deep, "plain", "");

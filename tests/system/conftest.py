@@ -140,12 +140,12 @@ def another_stack(world):
     """another_stack(name, ...): a helper and a daemon beside the shared ones, gone after the test."""
     made = []
 
-    def start(name, **options):
+    def make(name, start=True, **options):
         stack = Stack(world, name, **options)
         made.append(stack)
-        return stack.start()
+        return stack.start() if start else stack
 
-    yield start
+    yield make
     for stack in reversed(made):
         stack.stop()
 

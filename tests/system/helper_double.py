@@ -13,13 +13,12 @@ import struct
 import helper_rig
 from stack import daemon_group
 
-NOTE, DIALLER = 21, 22
 ABI = 2
 OWN4, OWN6 = "192.0.2.1", "2001:db8:53::1"
 
 
 def note(feature, reason="", remedy="", id_=""):
-    return struct.pack("II64s64s512s512s", NOTE, helper_rig.VERSION, id_.encode(), feature.encode(), reason.encode(),
+    return struct.pack("II64s64s512s512s", helper_rig.NOTE, helper_rig.VERSION, id_.encode(), feature.encode(), reason.encode(),
                        remedy.encode())
 
 

@@ -23,7 +23,7 @@ NETNS = os.path.join(BIN, "sallyport-netns")
 
 VERSION = 2
 ATTACH, DETACH, LIST, ENTER = 1, 2, 3, 4
-HELLO, OFFER, WITHDRAW, ACTIVE, GONE, NOTE = 16, 17, 18, 19, 20, 21
+HELLO, OFFER, WITHDRAW, ACTIVE, GONE, NOTE, DIALLER = range(16, 23)
 LANE_BPF, LANE_NFT = 1, 2
 REPLY = struct.Struct("IIiI512s")
 DIGEST = bytes(range(32))
@@ -84,6 +84,12 @@ def send(sock, message, fds=()):
     sock.sendmsg([message], control)
 
 
+def dialler(*resolvers):
+    """What a daemon says first: (address in IPv6 form, port) of each resolver."""
+    body = b"".join(socket.inet_pton(socket.AF_INET6, ip) + struct.pack("H6x", port) for ip, port in resolvers)
+    return struct.pack("IIII", DIALLER, VERSION, len(resolvers), 0) + body.ljust(16 * 24, b"\0")
+
+
 class Offer:
     def __init__(self, message, fds):
         self.id = message[8:72].rstrip(b"\0").decode()
@@ -124,6 +130,7 @@ class Daemon:
                 break
             op = struct.unpack_from("I", message)[0]
             if op == HELLO:
+                self.sock.send(dialler())
                 self.hello = fds
             elif op == OFFER:
                 offer = Offer(message, fds)

@@ -18,8 +18,7 @@ def listener(kind, port):
 
 
 def answer_udp(sock, word, port):
-    """From the address that was asked, which the route would not choose, and by a connected socket: the programs
-    of a sandbox refuse datagrams without a connection."""
+    """From the address that was asked, which the route would not choose."""
     data, control, _, (peer, peer_port, *_) = sock.recvmsg(2048, 200)
     asked = socket.inet_ntop(socket.AF_INET6, control[0][2][:16])
     v4 = peer.startswith("::ffff:")
@@ -28,8 +27,7 @@ def answer_udp(sock, word, port):
         if not v4:
             reply.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         reply.bind((asked.removeprefix("::ffff:"), port))
-        reply.connect((peer.removeprefix("::ffff:"), peer_port))
-        reply.send(word + b" " + data)
+        reply.sendto(word + b" " + data, (peer.removeprefix("::ffff:"), peer_port))
 
 
 def main():

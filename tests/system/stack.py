@@ -15,7 +15,7 @@ import subprocess
 
 import http.client
 
-from waiting import until
+from waiting import PATIENCE, until
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 USER = "sallyport"
@@ -38,14 +38,15 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Stack:
-    def __init__(self, world, name, credentials=(), workers=2, extra="", wrapper=()):
+    def __init__(self, world, name, credentials=(), workers=2, extra="", wrapper=(), resolvers="[203.0.113.53]"):
         """credentials: [(id pattern, document file)]; extra: more lines of the daemon's configuration;
         wrapper: a command that runs the helper."""
         self.world = world
         self.build = build_folder()
         self.state = os.path.join(world.run, name)
-        self.cgroup = os.path.join(world.cgroup, f"stack-{name}")
-        os.mkdir(self.cgroup)
+        self.cgroups = {part: os.path.join(world.cgroup, f"stack-{name}.{part}") for part in ("helper", "daemon")}
+        for cgroup in self.cgroups.values():
+            os.mkdir(cgroup)
         self.wrapper = list(wrapper)
         self.helper = self.daemon = None
         self._logs = {}
@@ -53,7 +54,7 @@ class Stack:
             f"state: {self.state}",
             f"user: {USER}",
             f"workers: {workers}",
-            "resolvers: [203.0.113.53]",
+            f"resolvers: {resolvers}",
             f"ca: {world.pki.ca}",
         ]
         if credentials:
@@ -73,7 +74,7 @@ class Stack:
         """In the edge namespace and a cgroup of this run, so that nothing can outlive it."""
         log = os.path.join(self.world.run, f"{os.path.basename(self.state)}.{name}.log")
         self._logs[name] = log
-        entering = f"echo $$ > {self.cgroup}/cgroup.procs; exec \"$@\""
+        entering = f"echo $$ > {self.cgroups[name]}/cgroup.procs; exec \"$@\""
         with open(log, "ab") as output:
             return subprocess.Popen(
                 ["sh", "-c", entering, "sh", *self.world.edge.command(argv)],
@@ -128,7 +129,7 @@ class Stack:
 
     def stop(self):
         """Daemon and helper go when asked, and leave nothing. A second time does nothing."""
-        if not os.path.isdir(self.cgroup):
+        if not os.path.isdir(self.cgroups["daemon"]):
             return
         problems = []
         for name, process in (("daemon", self.daemon), ("helper", self.helper)):
@@ -146,14 +147,16 @@ class Stack:
                 problems.append(f"{name} ended with {process.returncode}")
             if FAULTS.search(self.log(name)):
                 problems.append(f"{name} reports a fault: {self.log(name)[-3000:]}")
-        until(self._empty, f"the end of what {self.cgroup} holds")  # the helper's prober ends behind it
+        for cgroup in self.cgroups.values():
+            until(lambda: self._removed(cgroup), f"the end of what {cgroup} holds")  # the prober ends behind its helper
         with open("/proc/self/mounts", encoding="utf-8") as mounts:
             problems += [f"still mounted: {line}" for line in mounts if self.state in line]
         assert not problems, "; ".join(problems)
 
-    def _empty(self):
+    @staticmethod
+    def _removed(cgroup):
         try:
-            os.rmdir(self.cgroup)
+            os.rmdir(cgroup)
             return True
         except OSError as error:
             assert error.errno == errno.EBUSY, error
@@ -182,13 +185,13 @@ class Stack:
     def ctl(self, *arguments, **options):
         return subprocess.run(
             [self.tool("sallyportctl"), "--state", self.state, *arguments],
-            capture_output=True, text=True, timeout=30, **options,
+            capture_output=True, text=True, timeout=30 * PATIENCE, **options,
         )
 
     def netns(self, *arguments, **options):
         return subprocess.run(
             [self.tool("sallyport-netns"), "--state", self.state, *arguments],
-            capture_output=True, text=True, timeout=30, **options,
+            capture_output=True, text=True, timeout=30 * PATIENCE, **options,
         )
 
     @property

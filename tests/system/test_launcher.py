@@ -10,6 +10,7 @@ import pytest
 import documents
 import launcher
 from documents import API_SECRET
+from stack import build_folder
 from waiting import until
 
 
@@ -203,10 +204,19 @@ def test_up_and_down(world, clean):
         assert done.returncode == 0, done.stderr
         for name in ("helper.sock", "control.sock"):
             assert os.path.exists(os.path.join(state, name)), name
+        with open(os.path.join(state, "daemon.cgroup"), encoding="ascii") as file:
+            cgroup = file.read().strip()
+        with open(os.path.join(cgroup, "cgroup.procs"), encoding="ascii") as file:
+            assert len(file.read().split()) == 1, "the daemon alone"
+        status = subprocess.run([os.path.join(build_folder(), "sallyportctl"), "--state", state, "status"],
+                                capture_output=True, text=True, check=True)
+        assert "dialler" not in status.stdout, status.stdout
+        programs = subprocess.run(["bpftool", "cgroup", "show", cgroup], capture_output=True, text=True, check=True)
+        assert "dialler_connect4" in programs.stdout
     finally:
         done = launcher.run(world, "down", "--state", state)
     assert done.returncode == 0, done.stderr
-    assert not os.path.exists(os.path.join(state, "helper.sock"))
+    assert not os.path.exists(os.path.join(state, "helper.sock")) and not os.path.exists(cgroup)
     with open("/proc/self/mounts", encoding="utf-8") as mounts:
         assert state not in mounts.read()
 

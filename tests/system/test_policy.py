@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may be reached: the words of a refusal, names that look alike, and spellings that try to slip through."""
+import errno
 import json
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import client
 import hello
 import topology
 from documents import POLICY
-from sandbox import PYTHON, Sandbox
+from sandbox import PYTHON, Refused, Sandbox
 
 SHARED = "198.19.255.254"  # the address of names that no rule opens
 
@@ -487,7 +488,10 @@ def test_the_hosts_own_addresses_are_refused_though_public(attach, world):
     for address, family in ((topology.EDGE4, 2), (topology.EDGE6, 10)):
         server = subprocess.Popen(world.edge.command([PYTHON, "-c", serve % (address, family)]), stdout=subprocess.PIPE)
         assert server.stdout.readline() == b"1\n"
-        with client.plain(box, address, 8088) as connection:
+        with pytest.raises(Refused) as refused:
+            box.connect(address, 8088)
+        assert refused.value.errno == box.errno(errno.EACCES)
+        with client.plain(box, port=8088) as connection:  # nor by asking elsewhere for it
             host = f"[{address}]" if ":" in address else address
             assert connection.get(host=f"{host}:8088").refusal == "private-address"
         assert server.communicate(timeout=5)[0] == b"", "it was connected to and got nothing"

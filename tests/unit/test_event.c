@@ -16,7 +16,7 @@ static void expect_line(const struct audit_event *e, const char *line)
 	struct slice s;
 
 	buf_init(&out, AUDIT_LINE);
-	assert_int_equal(audit_event_json(e, &out), 0);
+	assert_int_equal(audit_event_json(e, NULL, &out), 0);
 	s = buf_slice(&out);
 	if (!slice_eq(s, slice_str(line)))
 		fail_msg("%.*s expected:\n%s", SLICE_ARG(s), line);
@@ -144,6 +144,57 @@ static void test_refusal(void **state)
 					 "\"count\":17}\n");
 }
 
+static void test_refusal_of_a_socket(void **state)
+{
+	struct audit_event e = event(AUDIT_REFUSAL);
+
+	(void)state;
+	e.host[0] = 0;
+	e.asked = (struct addr){.port = 0};
+	e.client.attributed = false;
+	e.decision = AUDIT_DENY;
+	e.category = CATEGORY_PROTOCOL_DENIED;
+	e.error = EPROTONOSUPPORT;
+	strcpy(e.rule, "kernel");
+	strcpy(e.reason, "socket type or protocol");
+	strcpy(e.socket, "protocol 132");
+	expect_line(&e,
+		BEGIN("refusal") "\"client\":\"unattributed\",\"decision\":\"deny\",\"rule\":"
+				 "\"kernel\",\"category\":\"protocol-denied\",\"reason\":"
+				 "\"socket type or protocol\",\"error\":\"EPROTONOSUPPORT\","
+				 "\"socket\":\"protocol 132\",\"count\":1}\n");
+}
+
+static void test_losses(void **state)
+{
+	struct audit_event e = {.kind = AUDIT_LOSSES,
+		.time = "t",
+		.sandbox = "box",
+		.rule = "kernel",
+		.suppressed = 7};
+
+	(void)state;
+	expect_line(&e, "{\"v\":1,\"time\":\"t\",\"kind\":\"losses\",\"sandbox\":\"box\",\"rule\":"
+			"\"kernel\","
+			"\"suppressed\":7,\"lost\":0}\n");
+}
+
+static void test_where_executables_are(void **state)
+{
+	static const struct audit_paths paths = {"/usr/bin/c\"url", "/box"};
+	struct audit_event e = event(AUDIT_CONNECTION);
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, AUDIT_LINE);
+	assert_int_equal(audit_event_json(&e, &paths, &out), 0);
+	assert_int_equal(buf_append(&out, slice_of("", 1)), 0);
+	assert_non_null(strstr((const char *)buf_slice(&out).p,
+		"\"exe\":{\"path\":\"/usr/bin/c\\\"url\",\"dev\":\"8:1\",\"ino\":99},"
+		"\"uid\":1000,\"cgroup\":77,\"cgroup_path\":\"/box\"}"));
+	buf_done(&out);
+}
+
 static void test_notice(void **state)
 {
 	struct audit_event e = {
@@ -258,11 +309,11 @@ static void test_bounds(void **state)
 		e->kind = (enum audit_kind)kind;
 		e->decision = AUDIT_DENY;
 		buf_init(&out, AUDIT_LINE);
-		assert_int_equal(audit_event_json(e, &out), 0);
+		assert_int_equal(audit_event_json(e, NULL, &out), 0);
 		buf_done(&out);
 		buf_init(&out, 100);
 		assert_int_equal(buf_append(&out, SLICE("before")), 0);
-		assert_true(audit_event_json(e, &out) < 0);
+		assert_true(audit_event_json(e, NULL, &out) < 0);
 		assert_true(slice_eq(buf_slice(&out), SLICE("before")));
 		buf_done(&out);
 	}
@@ -276,6 +327,9 @@ int main(void)
 		cmocka_unit_test(test_connection_denied),
 		cmocka_unit_test(test_request),
 		cmocka_unit_test(test_refusal),
+		cmocka_unit_test(test_refusal_of_a_socket),
+		cmocka_unit_test(test_losses),
+		cmocka_unit_test(test_where_executables_are),
 		cmocka_unit_test(test_notice),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_path_bounds),

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -19,7 +20,10 @@
 
 #include "base/cleanup.h"
 #include "bpf/capture.h"
+#include "capture/flows.h"
 #include "capture/listener.h"
+
+static const struct flows nowhere = {.live = -1, .closed = -1};
 
 /* A connection to ip:port (0: any port), or -errno of what could not be bound; asked and peer as the program sees them. */
 struct link {
@@ -95,7 +99,7 @@ static void test_own_address(void **state)
 			continue;
 		}
 		assert_int_equal(r, 0);
-		assert_int_equal(listener_captured(l.accepted, -1, &who), -ELOOP);
+		assert_int_equal(listener_captured(l.accepted, &nowhere, &who), -ELOOP);
 		assert_ends(&who, &l);
 		assert_false(who.attributed);
 		link_close(&l);
@@ -114,10 +118,32 @@ static void test_dns(void **state)
 		print_message("port 53 cannot be bound here: %s\n", strerrordesc_np(-r));
 		skip();
 	}
-	assert_int_equal(listener_captured(l.accepted, -1, &who), 0);
+	assert_int_equal(listener_captured(l.accepted, &nowhere, &who), 0);
 	assert_ends(&who, &l);
 	assert_false(who.attributed);
 	link_close(&l);
+}
+
+static int new_map(enum bpf_map_type type, uint32_t key, uint32_t value)
+{
+	int map = bpf_map_create(type, "test_flows", key, value, 4, NULL);
+
+	if (map < 0) {
+		print_message("no map can be made here: %s\n", strerrordesc_np(errno));
+		skip();
+	}
+	return map;
+}
+
+static struct capture_flow_key key_of(const struct link *l)
+{
+	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX,
+		.sport = l->peer.port,
+		.dport = l->asked.port};
+
+	memcpy(key.src, l->peer.ip, sizeof(key.src));
+	memcpy(key.dst, l->asked.ip, sizeof(key.dst));
+	return key;
 }
 
 /* The record under exactly this 4-tuple, and no other. */
@@ -125,33 +151,95 @@ static void test_attribution(void **state)
 {
 	const struct capture_client known = {
 		.pid = 11, .tgid = 10, .start_ns = 5, .uid = 1000, .comm = "program"};
-	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX}, other;
+	struct capture_flow_key key, other;
+	struct flows flows = {
+		.live = new_map(BPF_MAP_TYPE_HASH, sizeof(key), sizeof(known)), .closed = -1};
+	int map = flows.live;
 	struct captured who;
 	struct link l;
-	int map = bpf_map_create(
-		BPF_MAP_TYPE_HASH, "test_flows", sizeof(key), sizeof(known), 4, NULL);
 
 	(void)state;
-	if (map < 0) {
-		print_message("no map can be made here: %s\n", strerrordesc_np(errno));
-		skip();
-	}
 	assert_int_equal(link_open(&l, "127.0.0.1", 0), 0);
-	memcpy(key.src, l.peer.ip, sizeof(key.src));
-	memcpy(key.dst, l.asked.ip, sizeof(key.dst));
-	key.sport = l.peer.port;
-	key.dport = l.asked.port;
+	key = key_of(&l);
 	other = key;
 	other.sport ^= 1;
 	assert_int_equal(bpf_map_update_elem(map, &other, &known, BPF_ANY), 0);
-	assert_int_equal(listener_captured(l.accepted, map, &who), -ELOOP);
+	assert_int_equal(listener_captured(l.accepted, &flows, &who), -ELOOP);
 	assert_false(who.attributed);
 	assert_int_equal(bpf_map_update_elem(map, &key, &known, BPF_ANY), 0);
-	assert_int_equal(listener_captured(l.accepted, map, &who), -ELOOP);
+	assert_int_equal(listener_captured(l.accepted, &flows, &who), -ELOOP);
 	assert_true(who.attributed);
 	assert_memory_equal(&who.client, &known, sizeof(known));
 	link_close(&l);
 	close(map);
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &t), 0);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* A client that is gone: found once, of this namespace, and not after a minute. A live one is found before it. */
+static void test_attribution_of_the_gone(void **state)
+{
+	struct capture_closed gone = {.ns = now(), .client = {.tgid = 10, .comm = "gone"}};
+	const struct capture_client living = {.tgid = 11, .comm = "living"};
+	struct capture_closed_key key = {.netns = 7};
+	struct flows flows = {
+		.live = new_map(BPF_MAP_TYPE_HASH, sizeof(key.flow), sizeof(living)),
+		.closed = new_map(BPF_MAP_TYPE_LRU_HASH, sizeof(key), sizeof(gone)),
+		.netns = 7,
+	};
+	struct captured who;
+	struct link l;
+
+	(void)state;
+	assert_int_equal(link_open(&l, "127.0.0.1", 0), 0);
+	key.flow = key_of(&l);
+	assert_int_equal(bpf_map_update_elem(flows.closed, &key, &gone, BPF_ANY), 0);
+	flows.netns = 8;
+	assert_int_equal(listener_captured(l.accepted, &flows, &who), -ELOOP);
+	assert_false(who.attributed);
+	flows.netns = 7;
+	assert_int_equal(listener_captured(l.accepted, &flows, &who), -ELOOP);
+	assert_true(who.attributed);
+	assert_memory_equal(&who.client, &gone.client, sizeof(gone.client));
+	assert_int_equal(listener_captured(l.accepted, &flows, &who), -ELOOP);
+	assert_false(who.attributed);
+
+	gone.ns -= 62 * 1000000000ULL;
+	assert_int_equal(bpf_map_update_elem(flows.closed, &key, &gone, BPF_ANY), 0);
+	assert_int_equal(listener_captured(l.accepted, &flows, &who), -ELOOP);
+	assert_false(who.attributed);
+
+	gone.ns = now();
+	assert_int_equal(bpf_map_update_elem(flows.closed, &key, &gone, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(flows.live, &key.flow, &living, BPF_ANY), 0);
+	assert_int_equal(listener_captured(l.accepted, &flows, &who), -ELOOP);
+	assert_memory_equal(&who.client, &living, sizeof(living));
+	link_close(&l);
+	close(flows.live);
+	close(flows.closed);
+}
+
+/* Reset before we looked: both ends are still known. */
+static void test_reset(void **state)
+{
+	static const struct linger hard = {.l_onoff = 1, .l_linger = 0};
+	struct captured who;
+	struct link l;
+
+	(void)state;
+	assert_int_equal(link_open(&l, "127.0.0.1", 0), 0);
+	assert_int_equal(setsockopt(l.program, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)), 0);
+	cleanup_close(&l.program);
+	l.program = -1;
+	assert_int_equal(listener_captured(l.accepted, &nowhere, &who), -ELOOP);
+	assert_ends(&who, &l);
+	link_close(&l);
 }
 
 static void test_what_is_no_connection(void **state)
@@ -161,14 +249,14 @@ static void test_what_is_no_connection(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_int_equal(listener_captured(-1, -1, &who), -EBADF);
-	assert_int_equal(listener_captured(fd, -1, &who), -ENOTCONN); /* reset before we looked */
+	assert_int_equal(listener_captured(-1, &nowhere, &who), -EBADF);
+	assert_int_equal(listener_captured(fd, &nowhere, &who), -ENOTCONN); /* never was one */
 	assert_int_equal(close(fd), 0);
 	assert_int_equal(pipe(pair), 0);
-	assert_int_equal(listener_captured(pair[0], -1, &who), -ENOTSOCK);
+	assert_int_equal(listener_captured(pair[0], &nowhere, &who), -ENOTSOCK);
 	close(pair[0]), close(pair[1]);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	assert_int_equal(listener_captured(pair[0], -1, &who), -EAFNOSUPPORT);
+	assert_int_equal(listener_captured(pair[0], &nowhere, &who), -EAFNOSUPPORT);
 	close(pair[0]), close(pair[1]);
 }
 
@@ -178,6 +266,8 @@ int main(void)
 		cmocka_unit_test(test_own_address),
 		cmocka_unit_test(test_dns),
 		cmocka_unit_test(test_attribution),
+		cmocka_unit_test(test_attribution_of_the_gone),
+		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_what_is_no_connection),
 	};
 

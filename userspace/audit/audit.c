@@ -36,6 +36,8 @@ struct audit {
 	uint64_t told; /* of lost */
 	int trouble_write, trouble_rotate;
 	struct buf line;
+	void (*find)(void *arg, const struct audit_client *client, struct audit_paths *ret);
+	void *find_arg;
 };
 
 static int audit_open_file(const char *path, uint64_t *ret_size)
@@ -135,12 +137,17 @@ static void audit_rotate(struct audit *a)
 /* Appends one line to the file. */
 static int audit_put(struct audit *a, const struct audit_event *e)
 {
-	int r = audit_event_json(e, &a->line);
-	struct slice line = buf_slice(&a->line);
+	struct audit_paths paths = {"", ""};
+	struct slice line;
 	ssize_t n;
+	int r;
 
+	if (a->find && e->client.attributed)
+		a->find(a->find_arg, &e->client, &paths);
+	r = audit_event_json(e, &paths, &a->line);
 	if (r < 0)
 		return r;
+	line = buf_slice(&a->line);
 	if (a->limit && a->size && a->size + line.n > a->rotate_at)
 		audit_rotate(a);
 	do
@@ -182,6 +189,14 @@ int audit_write(struct audit *a, const struct audit_event *e)
 	else
 		a->written++;
 	return r;
+}
+
+void audit_paths_by(struct audit *a,
+	void (*find)(void *arg, const struct audit_client *client, struct audit_paths *ret),
+	void *arg)
+{
+	a->find = find;
+	a->find_arg = arg;
 }
 
 void audit_lose(struct audit *a, uint64_t n)

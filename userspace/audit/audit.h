@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 struct audit;
+struct audit_client;
 struct audit_event;
+struct audit_paths;
 
 enum { AUDIT_KEPT = 3 }; /* rotated files: PATH.1 is the youngest */
 
@@ -25,6 +27,14 @@ void audit_close(struct audit *a);
 
 /* Writes one event as a line. 0, or -errno when the line was lost (and counted). */
 int audit_write(struct audit *a, const struct audit_event *e);
+
+/*
+ * From now on asks for the paths of each line's client just before it is written; the answer starts empty. NULL: no
+ * paths.
+ */
+void audit_paths_by(struct audit *a,
+	void (*find)(void *arg, const struct audit_client *client, struct audit_paths *ret),
+	void *arg);
 
 /* Counts events that were dropped before they got here (a full queue); they are told with the next
  * line. */

@@ -125,7 +125,7 @@ static void event_text(struct json *j, const char *key, const char *text, size_t
 }
 #define EVENT_TEXT(j, key, array) event_text(j, key, array, sizeof(array))
 
-static void event_who(const struct audit_event *e, struct json *j)
+static void event_who(const struct audit_event *e, const struct audit_paths *paths, struct json *j)
 {
 	const struct audit_client *c = &e->client;
 	char device[32];
@@ -143,12 +143,14 @@ static void event_who(const struct audit_event *e, struct json *j)
 		(void)snprintf(
 			device, sizeof(device), "%u:%u", c->exe_dev >> 20, c->exe_dev & 0xfffff);
 		json_open(j, "exe", '{');
+		EVENT_TEXT(j, "path", paths->exe);
 		json_text(j, "dev", device);
 		json_number(j, "ino", (int64_t)c->exe_ino);
 		json_close(j, '}');
 	}
 	json_number(j, "uid", c->uid);
 	json_number(j, "cgroup", (int64_t)c->cgroup);
+	EVENT_TEXT(j, "cgroup_path", paths->cgroup);
 	json_close(j, '}');
 }
 
@@ -198,6 +200,8 @@ static void event_refused(const struct audit_event *e, struct json *j)
 
 	if (e->error && name)
 		json_text(j, "error", name);
+	EVENT_TEXT(j, "socket", e->socket);
+	EVENT_TEXT(j, "path", e->path);
 	json_number(j, "count", e->count ? (int64_t)e->count : 1);
 }
 
@@ -234,20 +238,34 @@ static void event_noticed(const struct audit_event *e, struct json *j)
 		json_number(j, "lost", (int64_t)e->lost);
 }
 
+/* Both numbers are totals: a line that is told twice, after a restart, says nothing wrong. */
+static void event_losses(const struct audit_event *e, struct json *j)
+{
+	EVENT_TEXT(j, "rule", e->rule);
+	json_number(j, "suppressed", (int64_t)e->suppressed);
+	json_number(j, "lost", (int64_t)e->lost);
+}
+
 typedef void (*event_part)(const struct audit_event *e, struct json *j);
 
-enum { EVENT_PARTS = 6 };
+enum { EVENT_PARTS = 5 };
 
 static const event_part event_parts[AUDIT_KIND_COUNT][EVENT_PARTS] = {
-	[AUDIT_CONNECTION] = {event_who, event_where, event_decided, event_measured},
-	[AUDIT_REQUEST] = {event_who, event_where, event_request, event_decided, event_answered,
+	[AUDIT_CONNECTION] = {event_where, event_decided, event_measured},
+	[AUDIT_REQUEST] = {event_where, event_request, event_decided, event_answered,
 		event_measured},
-	[AUDIT_REFUSAL] = {event_who, event_where, event_decided, event_refused},
+	[AUDIT_REFUSAL] = {event_where, event_decided, event_refused},
 	[AUDIT_NOTICE] = {event_noticed},
+	[AUDIT_LOSSES] = {event_losses},
 };
 
-int audit_event_json(const struct audit_event *e, struct buf *out)
+/* Kinds that say who did it, before the other parts. */
+static const bool event_somebodys[AUDIT_KIND_COUNT] = {
+	[AUDIT_CONNECTION] = true, [AUDIT_REQUEST] = true, [AUDIT_REFUSAL] = true};
+
+int audit_event_json(const struct audit_event *e, const struct audit_paths *paths, struct buf *out)
 {
+	static const struct audit_paths none;
 	size_t before = buf_used(out);
 	struct json j;
 	int r;
@@ -260,6 +278,8 @@ int audit_event_json(const struct audit_event *e, struct buf *out)
 	EVENT_TEXT(&j, "time", e->time);
 	json_text(&j, "kind", event_kinds[e->kind]);
 	EVENT_TEXT(&j, "sandbox", e->sandbox);
+	if (event_somebodys[e->kind])
+		event_who(e, paths ? paths : &none, &j);
 	for (unsigned i = 0; i < EVENT_PARTS && event_parts[e->kind][i]; i++)
 		event_parts[e->kind][i](e, &j);
 	json_close(&j, '}');

@@ -27,6 +27,8 @@ enum {
 	AUDIT_NAME = 64,
 	AUDIT_NOTE = 128,
 	AUDIT_USES = 8,
+	AUDIT_SOCKET = 32,
+	AUDIT_FILE = 256, /* the path of an executable or a cgroup and NUL */
 	AUDIT_LINE = 32768, /* the longest line that an event can become */
 };
 
@@ -35,7 +37,8 @@ enum {
 	X(CONNECTION, "connection")                                                                \
 	X(REQUEST, "request")                                                                      \
 	X(REFUSAL, "refusal")                                                                      \
-	X(NOTICE, "notice")
+	X(NOTICE, "notice")                                                                        \
+	X(LOSSES, "losses")
 
 enum audit_kind {
 #define X(name, wire) AUDIT_##name,
@@ -48,6 +51,7 @@ enum audit_kind {
 #define AUDIT_PROTOCOLS(X)                                                                         \
 	X(TCP, "tcp")                                                                              \
 	X(UDP, "udp")                                                                              \
+	X(UNIX, "unix")                                                                            \
 	X(DNS, "dns")                                                                              \
 	X(TLS, "tls")                                                                              \
 	X(HTTP1, "http/1.1")
@@ -77,6 +81,14 @@ struct audit_client {
 	uint64_t exe_ino;
 	uint32_t exe_dev; /* the kernel's form: major << 20 | minor */
 	char comm[16]; /* need not end in NUL */
+};
+
+/*
+ * Where those numbers are, looked up when the line is written: of the executable as the process saw it, of the cgroup
+ * below the v2 root. Empty: not known.
+ */
+struct audit_paths {
+	char exe[AUDIT_FILE], cgroup[AUDIT_FILE];
 };
 
 /* A credential that was put in. */
@@ -114,13 +126,19 @@ struct audit_event {
 	uint32_t misdirected; /* placeholders in a place that no binding allows */
 
 	/* refusal */
+	char socket[AUDIT_SOCKET]; /* what socket() asked for, when that was refused; `path` also
+				      with a refused unix socket */
 	int32_t error; /* the errno that the client got, negative or positive */
 	uint64_t count; /* times since the last event of this destination; 0 is written as 1 */
 
-	/* notice; `reason` also with a denied connection or request: a constant identifier, such as
-	 * that of a TLS fault */
+	/* notice; `reason` also with a refusal and a denied connection or request: a constant, such
+	 * as that of a TLS fault */
 	char reason[AUDIT_NOTE];
 	uint64_t lost; /* events that are missing before this line */
+
+	/* losses: refusals of this sandbox that have no line, since it was attached; `lost` are
+	 * those that the kernel's ring had no room for */
+	uint64_t suppressed; /* … those beyond the budget */
 };
 
 /* Copies a text of a peer, cut to size - 1 bytes, and ends it with NUL. Bytes are escaped when
@@ -135,7 +153,10 @@ void audit_path(struct audit_event *e, struct slice target);
  * collects the rest. */
 void audit_use(struct audit_event *e, const char *credential, const char *position, uint32_t n);
 
-/* Appends the line, with its newline. 0 or -errno; nothing stays appended on failure. */
-int audit_event_json(const struct audit_event *e, struct buf *out);
+/*
+ * Appends the line, with its newline. paths may be NULL: none is known. 0 or -errno; nothing stays appended on
+ * failure.
+ */
+int audit_event_json(const struct audit_event *e, const struct audit_paths *paths, struct buf *out);
 
 #endif

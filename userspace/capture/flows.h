@@ -9,12 +9,19 @@
 
 struct capture_client;
 
+/* Where the records of one sandbox are; -1: there is no such map. */
+struct flows {
+	int live; /* its own map */
+	int closed; /* the map of all, for clients that are gone already */
+	uint64_t netns; /* the sandbox's key there */
+};
+
 /*
- * Looks the record up in the sandbox's flow map: `client` is the address of the program's socket, `asked` where it
- * connected to. 0; -ENOENT when there is none (the socket is not of the sandbox's cgroup); another -errno.
- * #syscalls: bpf (BPF_MAP_LOOKUP_ELEM only)
+ * Looks the record up: `client` is the address of the program's socket, `asked` where it connected to. 0; -ENOENT when there
+ * is none (the socket is not of the sandbox's cgroup); another -errno.
+ * #syscalls: bpf (BPF_MAP_LOOKUP_ELEM, BPF_MAP_LOOKUP_AND_DELETE_ELEM) clock_gettime
  */
-int flows_find(
-	int map, const struct addr *client, const struct addr *asked, struct capture_client *ret);
+int flows_find(const struct flows *flows, const struct addr *client, const struct addr *asked,
+	struct capture_client *ret);
 
 #endif

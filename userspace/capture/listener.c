@@ -23,7 +23,7 @@ static bool listener_loopback(const struct addr *a)
 	return (addr_is_v4(a) && a->ip[12] == 127) || addr_same_ip(a, &loop6);
 }
 
-int listener_captured(int fd, int flow_map, struct captured *ret)
+int listener_captured(int fd, const struct flows *flows, struct captured *ret)
 {
 	struct sockaddr_storage sa;
 	socklen_t n = sizeof(sa);
@@ -34,14 +34,14 @@ int listener_captured(int fd, int flow_map, struct captured *ret)
 	r = addr_from_sockaddr((struct sockaddr *)&sa, n, &ret->asked);
 	if (r < 0)
 		return r;
-	n = sizeof(sa);
-	if (getpeername(fd, (struct sockaddr *)&sa, &n) < 0)
+	/* as getpeername(), also when the client has reset it already; n is that of the family */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERNAME, &sa, &n) < 0)
 		return -errno;
 	r = addr_from_sockaddr((struct sockaddr *)&sa, n, &ret->peer);
 	if (r < 0)
 		return r;
 	ret->attributed =
-		flow_map >= 0 && flows_find(flow_map, &ret->peer, &ret->asked, &ret->client) == 0;
+		flows->live >= 0 && flows_find(flows, &ret->peer, &ret->asked, &ret->client) == 0;
 	if (listener_loopback(&ret->asked) && ret->asked.port != LISTENER_DNS)
 		return -ELOOP;
 	return 0;

@@ -8,6 +8,8 @@
 #include "bpf/capture.h"
 #include "model/addr.h"
 
+struct flows;
+
 struct captured {
 	struct addr asked; /* the destination that the program asked for */
 	struct addr peer; /* the program's own end */
@@ -19,8 +21,8 @@ struct captured {
  * Reads both ends of the socket and the flow record (flow_map -1: there are none). 0; -ELOOP when the program connected to a listener of ours itself
  * (a loopback destination: nothing asked for can be one), with *ret filled for the record; -errno when the socket is gone
  * already.
- * #syscalls: getsockname getpeername
+ * #syscalls: getsockname getsockopt
  */
-int listener_captured(int fd, int flow_map, struct captured *ret);
+int listener_captured(int fd, const struct flows *flows, struct captured *ret);
 
 #endif

@@ -1,30 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refusals.c – see refusals.h. libbpf's ring_buffer does the reading; its epoll descriptor is watched like any other. */
+/*
+ * refusals.c – see refusals.h. libbpf's ring_buffer does the reading; its epoll descriptor is watched like any other.
+ *
+ * Not every event wakes us: of each sandbox only the first in a second (record_budget() in bpf/record.bpf.h), since waking
+ * costs more than the refusal. So each wake is followed by looks for longer than that second.
+ */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "bpf/capture.h"
 #include "capture/refusals.h"
 #include "ring/loop.h"
 
+enum {
+	REFUSALS_LOOK = 50, /* milliseconds from one look to the next */
+	REFUSALS_LOOKING = 1500, /* … and from a wake to the last one: more than a second */
+};
+
 struct refusals {
 	struct loop *loop;
 	int map;
 	struct ring_buffer *ring;
 	struct watch watch;
-	void (*each)(void *arg, const struct capture_refusal *r);
+	struct timer look;
+	uint64_t until; /* when looking ends, on the loop's clock */
+	void (*each)(void *arg, const struct capture_unix_refusal *r);
 	void *arg;
 };
 
 static int refusals_sample(void *ctx, void *data, size_t size)
 {
+	struct capture_unix_refusal one = {.path = ""};
 	struct refusals *r = ctx;
 
-	if (size >= sizeof(struct capture_refusal))
-		r->each(r->arg, data);
+	if (size < sizeof(one.refusal))
+		return 0;
+	memcpy(&one, data, size < sizeof(one) ? size : sizeof(one));
+	r->each(r->arg, &one);
 	return 0;
+}
+
+static void refusals_read(struct refusals *r)
+{
+	(void)ring_buffer__consume(
+		r->ring); /* only the callback's failure could be told, and it has none */
+	if (loop_now(r->loop) < r->until)
+		timer_start(r->loop, &r->look, REFUSALS_LOOK);
 }
 
 static void refusals_ready(struct watch *w, uint32_t revents)
@@ -32,12 +56,24 @@ static void refusals_ready(struct watch *w, uint32_t revents)
 	struct refusals *r = w->arg;
 
 	(void)revents;
-	(void)ring_buffer__consume(
-		r->ring); /* only the callback's failure could be told, and it has none */
+	r->until = loop_now(r->loop) + REFUSALS_LOOKING;
+	refusals_read(r);
+}
+
+static void refusals_look(struct timer *t)
+{
+	refusals_read(container_of(t, struct refusals, look));
+}
+
+void refusals_drain(struct refusals *r)
+{
+	if (r)
+		refusals_read(r);
 }
 
 int refusals_new(struct loop *loop, int map,
-	void (*each)(void *arg, const struct capture_refusal *r), void *arg, struct refusals **ret)
+	void (*each)(void *arg, const struct capture_unix_refusal *r), void *arg,
+	struct refusals **ret)
 {
 	struct refusals *r = calloc(1, sizeof(*r));
 	int e;
@@ -47,6 +83,7 @@ int refusals_new(struct loop *loop, int map,
 		return -ENOMEM;
 	}
 	*r = (struct refusals){.loop = loop, .map = map, .each = each, .arg = arg};
+	r->look.fire = refusals_look;
 	r->watch.ready = refusals_ready;
 	r->watch.arg = r;
 	r->ring = ring_buffer__new(map, refusals_sample, r, NULL);
@@ -64,6 +101,7 @@ void refusals_free(struct refusals *r)
 	if (!r)
 		return;
 	watch_stop(r->loop, &r->watch);
+	timer_stop(r->loop, &r->look);
 	ring_buffer__free(r->ring);
 	(void)close(r->map);
 	free(r);

@@ -190,6 +190,11 @@ static void link_send(struct link *l, const void *bytes, size_t n)
 		(void)log_errno(r, "cannot answer the helper");
 }
 
+void link_dialler(struct link *l, const struct proto_dialler *dialler)
+{
+	link_send(l, dialler, sizeof(*dialler));
+}
+
 void link_active(struct link *l, const struct proto_active *active)
 {
 	link_send(l, active, sizeof(*active));

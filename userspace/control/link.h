@@ -15,12 +15,19 @@ struct loop;
 
 enum {
 	LINK_RETRY = 250, /* milliseconds between attempts to connect */
-	LINK_MAPS = 4,
+	LINK_MAPS = 6,
 };
-enum link_map { LINK_EVENTS, LINK_EXECUTABLES, LINK_CGROUPS, LINK_USES };
+enum link_map {
+	LINK_EVENTS,
+	LINK_EXECUTABLES,
+	LINK_CGROUPS,
+	LINK_USES,
+	LINK_VERDICTS,
+	LINK_CLOSED
+};
 
 struct link_events {
-	/* The helper is there. With maps they change owner: in the order of proto.h; NULL = the helper has no BPF. */
+	/* The helper is there: to be answered by link_dialler(). With maps they change owner: in the order of proto.h; NULL = the helper has no BPF. */
 	void (*hello)(void *arg, const int maps[LINK_MAPS]);
 	/* The descriptors, in the order of proto.h, change owner. To be answered by link_active(). */
 	void (*offer)(void *arg, const struct proto_offer *offer, const int *fds, size_t nfds);
@@ -38,6 +45,7 @@ int link_new(struct loop *loop, const char *path, const struct link_events *even
 void link_free(struct link *l);
 
 /* Sends; the text of a failed send goes to the log, since then the link is lost anyway. */
+void link_dialler(struct link *l, const struct proto_dialler *dialler);
 void link_active(struct link *l, const struct proto_active *active);
 void link_gone(struct link *l, const char *id);
 

@@ -41,8 +41,8 @@ static const int seccomp_common[] = {
 
 /* sockets that were accepted or dialled; the name server's answers */
 static const int seccomp_workers[] = {
-	SCMP_SYS(getpeername),
 	SCMP_SYS(getsockname),
+	SCMP_SYS(getsockopt),
 	SCMP_SYS(sendmsg),
 	SCMP_SYS(setsockopt),
 	SCMP_SYS(shutdown),
@@ -54,6 +54,7 @@ static const int seccomp_controls[] = {
 	SCMP_SYS(access),
 	SCMP_SYS(bind),
 	SCMP_SYS(connect),
+	SCMP_SYS(dup3),
 	SCMP_SYS(epoll_create1),
 	SCMP_SYS(epoll_ctl),
 	SCMP_SYS(epoll_wait),
@@ -88,6 +89,10 @@ static const int seccomp_controls[] = {
 	SCMP_SYS(unlink),
 	SCMP_SYS(writev),
 };
+
+/* the ring buffer; the maps of paths and counters; the one of credential uses */
+static const enum bpf_cmd seccomp_maps[] = {BPF_OBJ_GET_INFO_BY_FD, BPF_MAP_LOOKUP_ELEM,
+	BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY};
 
 static int seccomp_add(scmp_filter_ctx ctx, const int *calls, size_t n)
 {
@@ -125,6 +130,7 @@ int seccomp_worker(void)
 	r = seccomp_add(ctx, seccomp_common, ARRAY_SIZE(seccomp_common));
 	r = r ? r : seccomp_add(ctx, seccomp_workers, ARRAY_SIZE(seccomp_workers));
 	r = r ? r : seccomp_add_bpf(ctx, BPF_MAP_LOOKUP_ELEM);
+	r = r ? r : seccomp_add_bpf(ctx, BPF_MAP_LOOKUP_AND_DELETE_ELEM);
 	/* free() looks for /proc/sys/vm/overcommit_memory before it shrinks a heap, and does without */
 	r = r ? r : seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 0);
 	/* only what dial.c makes */
@@ -146,6 +152,7 @@ int seccomp_control(void)
 		return -ENOMEM;
 	r = seccomp_add(ctx, seccomp_common, ARRAY_SIZE(seccomp_common));
 	r = r ? r : seccomp_add(ctx, seccomp_controls, ARRAY_SIZE(seccomp_controls));
-	r = r ? r : seccomp_add_bpf(ctx, BPF_OBJ_GET_INFO_BY_FD);
+	for (size_t i = 0; i < ARRAY_SIZE(seccomp_maps); i++)
+		r = r ? r : seccomp_add_bpf(ctx, seccomp_maps[i]);
 	return seccomp_finish(ctx, r);
 }

@@ -185,7 +185,8 @@ static void connection_progress(struct leg *l)
 static void connection_begin(struct connection *c)
 {
 	struct captured *who = &c->who;
-	int r = listener_captured(c->leg->fd, c->seat->sandbox->at.flow_map, who);
+	struct flows flows = sandbox_flows(c->seat->sandbox);
+	int r = listener_captured(c->leg->fd, &flows, who);
 
 	if (r == -ELOOP) {
 		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "connected to our own listener");

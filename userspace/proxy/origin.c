@@ -233,7 +233,11 @@ static void origin_dial(struct origin *o)
 		dial_start(&o->dial, w->loop, origin_ref(o), fd, to);
 		return;
 	}
-	origin_fail(o, CATEGORY_UPSTREAM_CONNECT, strerrordesc_np(-o->last_error));
+	if (o->last_error == -EACCES) /* bpf/dialler.bpf.c: an address of this host is no class */
+		origin_fail(o, CATEGORY_PRIVATE_ADDRESS,
+			"the name resolves to an address that must not be dialled");
+	else
+		origin_fail(o, CATEGORY_UPSTREAM_CONNECT, strerrordesc_np(-o->last_error));
 }
 
 /* The dialler's check: every candidate, before any is used. */

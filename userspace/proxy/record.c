@@ -75,6 +75,7 @@ void record_limit(struct seat *seat, int fd, const char *what)
 	struct audit_event e = {
 		.kind = AUDIT_CONNECTION, .category = CATEGORY_LIMIT, .decision = AUDIT_DENY};
 	uint64_t now = loop_now(seat->worker->loop);
+	struct flows flows = sandbox_flows(seat->sandbox);
 	struct captured who;
 
 	sandbox_count(&seat->sandbox->denied, 1);
@@ -86,7 +87,7 @@ void record_limit(struct seat *seat, int fd, const char *what)
 	audit_text(e.reason, sizeof(e.reason), slice_str(what));
 	audit_text(e.rule, sizeof(e.rule), SLICE("limits"));
 	e.protocols = AUDIT_PROTOCOL_TCP;
-	if (listener_captured(fd, seat->sandbox->at.flow_map, &who) == 0) {
+	if (listener_captured(fd, &flows, &who) == 0) {
 		e.asked = who.asked;
 		if (who.attributed)
 			record_client(&e.client, &who.client);

@@ -10,7 +10,6 @@
  * When the helper is away and the state directory as well, this instance is over.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +22,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "bpf/capture.h"
-#include "capture/refusals.h"
 #include "conf/daemon_conf.h"
 #include "control/link.h"
 #include "cred/credset.h"
 #include "policy/policy.h"
-#include "proxy/record.h"
 #include "proxy/registry_internal.h"
 #include "proxy/sandbox.h"
 #include "proxy/shared.h"
@@ -155,6 +151,7 @@ static void registry_gone(struct sandbox *s)
 	log_info("sandbox %s is detached", s->at.id);
 	if (!s->stale)
 		link_gone(r->link, s->at.id);
+	kernel_prune(&r->kernel);
 	sandbox_free(s);
 }
 
@@ -182,6 +179,7 @@ static int registry_add(
 	s->next = r->first;
 	r->first = s;
 	r->count++;
+	kernel_joined(&r->kernel, s);
 	sandbox_seat(s);
 	registry_confirm(r, s);
 	log_info("sandbox %s is attached, policy %s", s->at.id, policy_name(s->policy));
@@ -224,6 +222,7 @@ static void registry_withdraw(void *arg, const char *id)
 		link_gone(r->link, id);
 		return;
 	}
+	kernel_leaves(&r->kernel);
 	registry_unlink(r, s);
 	sandbox_unseat(s);
 }
@@ -240,8 +239,6 @@ static void registry_note(void *arg, const struct proto_note *note)
 		(void)log_errno(e, "%s is degraded, which cannot be kept", note->feature);
 }
 
-static void registry_refused(void *arg, const struct capture_refusal *refusal);
-
 /* Another helper tells its own. */
 static void registry_forget_notes(struct registry *r)
 {
@@ -253,18 +250,11 @@ static void registry_forget_notes(struct registry *r)
 static void registry_hello(void *arg, const int maps[LINK_MAPS])
 {
 	struct registry *r = arg;
-	int e;
 
+	r->linked = true;
+	link_dialler(r->link, &r->dialler);
 	registry_forget_notes(r);
-	refusals_free(TAKE_PTR(r->refusals));
-	e = maps ? refusals_new(
-			   r->shared->control, maps[LINK_EVENTS], registry_refused, r, &r->refusals)
-		 : 0;
-	for (int i = LINK_EXECUTABLES; maps && i < LINK_MAPS; i++)
-		(void)close(maps[i]); /* not read yet */
-	if (e < 0)
-		(void)log_errno(e,
-			"kernel refusals cannot be read: they are in the maps, not in the audit");
+	kernel_hello(&r->kernel, maps);
 	timer_start(r->shared->control, &r->grace, REGISTRY_GRACE);
 	log_info("the helper is connected%s",
 		maps ? "" : "; it has no BPF: neither attribution nor the kernel's refusals");
@@ -286,7 +276,8 @@ static void registry_lost(void *arg)
 	for (struct sandbox *s = r->first; s; s = s->next)
 		s->stale = true;
 	timer_stop(r->shared->control, &r->grace);
-	refusals_free(TAKE_PTR(r->refusals));
+	r->linked = false;
+	kernel_lost(&r->kernel);
 	log_warn("the helper is gone; waiting for it to come back");
 	registry_over(r);
 }
@@ -306,6 +297,7 @@ static void registry_grace(struct timer *t)
 		}
 		s = next;
 	}
+	kernel_prune(&r->kernel);
 }
 
 static const struct link_events registry_events = {
@@ -316,56 +308,15 @@ static const struct link_events registry_events = {
 	.lost = registry_lost,
 };
 
-/* ---- kernel refusals */
-
-static enum category registry_category(unsigned reason)
-{
-	switch (reason) {
-	case CAPTURE_METADATA:
-		return CATEGORY_METADATA_ADDRESS;
-	case CAPTURE_UDP:
-	case CAPTURE_DOT:
-		return CATEGORY_PROTOCOL_DENIED;
-	case CAPTURE_NOT_ATTACHED:
-	case CAPTURE_INACTIVE:
-		return CATEGORY_NOT_ATTACHED;
-	default:
-		return CATEGORY_PRIVATE_ADDRESS;
-	}
-}
-
-static void registry_refused(void *arg, const struct capture_refusal *refusal)
-{
-	struct registry *r = arg;
-	struct audit_event e = {.kind = AUDIT_REFUSAL,
-		.decision = AUDIT_DENY,
-		.category = registry_category(refusal->reason),
-		.error = refusal->error,
-		.count = refusal->count,
-		.protocols =
-			refusal->proto == IPPROTO_UDP ? AUDIT_PROTOCOL_UDP : AUDIT_PROTOCOL_TCP};
-
-	clock_wall_text(e.time);
-	for (struct sandbox *s = r->first; s; s = s->next)
-		if (s->at.netns == refusal->netns) {
-			audit_text(e.sandbox, sizeof(e.sandbox), slice_str(s->at.id));
-			s->refusals++;
-		}
-	record_client(&e.client, &refusal->client);
-	memcpy(e.asked.ip, refusal->dst, sizeof(e.asked.ip));
-	e.asked.port = refusal->dport;
-	audit_text(e.rule, sizeof(e.rule), SLICE("kernel"));
-	(void)audit_write(r->shared->audit, &e); /* a lost line is counted there */
-}
-
 /* ---- the clock: credential files */
 
 static void registry_look(struct timer *t)
 {
 	struct registry *r = container_of(t, struct registry, look);
 
-	if (!r->refusals) /* no helper: is there still anything to wait for? */
+	if (!r->linked) /* no helper: is there still anything to wait for? */
 		registry_over(r);
+	kernel_look(&r->kernel);
 	for (struct sandbox *s = r->first; s; s = s->next) {
 		struct credset *next;
 
@@ -379,10 +330,21 @@ static void registry_look(struct timer *t)
 
 /* ---- life */
 
+static void registry_set_dialler(struct registry *r, const struct registry_setup *setup)
+{
+	r->dialler.head = (struct proto_head){.op = PROTO_DIALLER, .version = PROTO_VERSION};
+	for (unsigned i = 0; i < setup->nresolvers && i < PROTO_RESOLVERS; i++) {
+		struct proto_resolver *to = &r->dialler.resolvers[r->dialler.n++];
+
+		memcpy(to->ip, setup->resolvers[i].ip, sizeof(to->ip));
+		to->port = setup->resolvers[i].port;
+	}
+}
+
 int registry_new(const struct registry_setup *setup, struct registry **ret)
 {
 	struct registry *r = calloc(1, sizeof(*r));
-	int n;
+	int e, n;
 
 	if (!r)
 		return -ENOMEM;
@@ -391,15 +353,33 @@ int registry_new(const struct registry_setup *setup, struct registry **ret)
 	r->credentials = setup->credentials;
 	r->cgroup_root = setup->cgroup_root;
 	r->began = clock_monotonic_ms();
+	e = kernel_init(&r->kernel, r->shared, &r->first);
+	if (e < 0) {
+		free(r);
+		return e;
+	}
+	audit_paths_by(r->shared->audit, kernel_paths, &r->kernel);
+	registry_set_dialler(r, setup);
 	r->look.fire = registry_look;
 	r->grace.fire = registry_grace;
 	n = snprintf(r->link_path, sizeof(r->link_path), "%s/link.sock", setup->conf->state);
 	if (n < 0 || (size_t)n >= sizeof(r->link_path)) {
-		free(r);
+		registry_free(r);
 		return -ENAMETOOLONG;
 	}
 	*ret = r;
 	return 0;
+}
+
+void registry_event(struct registry *r, const struct audit_event *e)
+{
+	kernel_note_uses(&r->kernel, e);
+	(void)audit_write(r->shared->audit, e); /* a lost line is counted there */
+}
+
+void registry_lose(struct registry *r, uint64_t n)
+{
+	audit_lose(r->shared->audit, n);
 }
 
 int registry_start(struct registry *r)
@@ -413,7 +393,8 @@ void registry_free(struct registry *r)
 	if (!r)
 		return;
 	link_free(r->link);
-	refusals_free(r->refusals);
+	audit_paths_by(r->shared->audit, NULL, NULL);
+	kernel_done(&r->kernel);
 	while (r->first) {
 		struct sandbox *s = r->first;
 

@@ -7,7 +7,10 @@
 #define SALLYPORT_PROXY_REGISTRY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+struct addr;
+struct audit_event;
 struct control_source;
 struct credset;
 struct daemon_conf;
@@ -19,6 +22,8 @@ struct registry_setup {
 	struct shared *shared;
 	const struct daemon_conf *conf;
 	const char *cgroup_root; /* where cgroup v2 is mounted; borrowed */
+	const struct addr *resolvers; /* what the daemon asks for names; borrowed */
+	unsigned nresolvers;
 	struct credset **credentials; /* one for each entry of conf->credentials; borrowed */
 };
 
@@ -26,6 +31,10 @@ struct registry_setup {
 int registry_new(const struct registry_setup *setup, struct registry **ret);
 /* Connects to the helper and starts the clocks; on the control thread, when the workers run. */
 int registry_start(struct registry *r);
+/* A worker's event, on the control thread. */
+void registry_event(struct registry *r, const struct audit_event *e);
+/* n events were dropped before they got here. */
+void registry_lose(struct registry *r, uint64_t n);
 void registry_free(struct registry *r);
 
 /* For the control socket. */

@@ -5,12 +5,12 @@
 
 #include <limits.h>
 
+#include "proxy/kernel.h"
 #include "proxy/notes.h"
 #include "proxy/registry.h"
 #include "ring/loop.h"
 
 struct link;
-struct refusals;
 struct sandbox;
 
 struct registry {
@@ -19,8 +19,10 @@ struct registry {
 	struct credset **credentials;
 	char link_path[PATH_MAX];
 	const char *cgroup_root; /* where cgroup v2 is mounted */
+	struct proto_dialler dialler; /* what the helper is told first */
 	struct link *link;
-	struct refusals *refusals;
+	struct kernel kernel;
+	bool linked; /* the helper is there */
 	struct sandbox *first;
 	unsigned count;
 	struct notes notes; /* of the machine */

@@ -44,10 +44,18 @@ static void report_degraded(void *arg, struct json *j)
 {
 	struct registry *r = arg;
 
-	if (!r->refusals)
+	if (!r->linked)
 		control_degraded_write(j, "kernel refusals in the audit",
 			"the helper is not connected",
 			"start sallyport-netns serve with the same --state");
+	else if (r->kernel.maps[LINK_USES] >= 0 && !r->kernel.refusals)
+		control_degraded_write(j, "kernel refusals in the audit",
+			"the kernel's ring buffer cannot be mapped",
+			"see the daemon's log; refusals are in the map STATE/bpf/refusals");
+	if (r->kernel.uses_untold)
+		control_degraded_write(j, "credential uses in the map",
+			"the map is full; every use is in the audit",
+			"detach sandboxes that are no longer needed");
 	if (audit_trouble(r->shared->audit))
 		control_degraded_write(j, "audit",
 			strerrordesc_np(-audit_trouble(r->shared->audit)),

@@ -276,6 +276,12 @@ void sandbox_free(struct sandbox *s)
 	sandbox_drop(s);
 }
 
+struct flows sandbox_flows(const struct sandbox *s)
+{
+	return (struct flows){
+		.live = s->at.flow_map, .closed = s->shared->closed, .netns = s->at.netns};
+}
+
 /* ---- orders: to the worker and back */
 
 static void sandbox_take_deliver(struct mail *m)

@@ -17,6 +17,8 @@
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/slice.h"
+#include "capture/flows.h"
+#include "capture/losses.h"
 #include "proxy/notes.h"
 #include "ring/loop.h"
 
@@ -80,8 +82,9 @@ struct sandbox {
 
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
-	uint64_t refusals; /* of the kernel; control thread */
-	struct notes notes; /* control thread */
+	uint64_t refusals; /* of the kernel; control thread, as the next two */
+	struct losses losses; /* those that were told */
+	struct notes notes;
 	unsigned lookups; /* at the resolver; control thread */
 
 	/* what goes to each worker, one behind the other */
@@ -114,6 +117,9 @@ void sandbox_seat(struct sandbox *s);
 void sandbox_unseat(struct sandbox *s);
 /* A new snapshot of its credentials for every worker. Takes the reference. */
 void sandbox_refresh(struct sandbox *s, struct credset *set);
+
+/* Where the records of its connections are. */
+struct flows sandbox_flows(const struct sandbox *s);
 
 /* The trust for that CA file, the default roots for NULL. Borrowed. */
 struct tls_trust *sandbox_trust(const struct sandbox *s, const char *file);

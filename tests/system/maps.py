@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""maps.py - the pinned maps as numbers and texts, by bpftool; and one map filled up."""
+import ctypes
+import ctypes.util
+import os
+import struct
+
+DIALLER = (1 << 64) - 1  # in the place of a cookie
+PASSES = ("passed", "dns", "local", "opened")
+EXTRA = ("suppressed", "lost")
+COUNTED_ONLY = ("egress",)  # packets, which have no caller
+
+
+def text(value):
+    """A char array, as bpftool writes it: a string or a list."""
+    if isinstance(value, str):
+        return value
+    raw = bytes(int(c, 0) if isinstance(c, str) and len(c) > 1 else ord(c) if isinstance(c, str) else c for c in value)
+    return raw.split(b"\0")[0].decode()
+
+
+def address(value):
+    return bytes(int(b, 0) if isinstance(b, str) else b for b in value)
+
+
+def entries(stack, name):
+    return [e["formatted"] for e in stack.maps(name)]
+
+
+def cookie(stack, sandbox):
+    (found,) = [e["key"] for e in entries(stack, "sandboxes") if text(e["value"]["id"]) == sandbox.id]
+    return found
+
+
+def account(stack, key):
+    (found,) = [e["value"] for e in entries(stack, "verdicts") if e["key"] == key]
+    return found
+
+
+def verdicts(stack, sandbox):
+    return account(stack, cookie(stack, sandbox))
+
+
+def refused(counters):
+    return sum(n for name, n in counters.items() if name not in PASSES + EXTRA + COUNTED_ONLY)
+
+
+# ---- bpf(2), for what bpftool would need a process each
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_BPF, _UPDATE, _GET = 321, 2, 7
+
+
+def _bpf(command, attributes):
+    data = ctypes.create_string_buffer(attributes, 128)
+    result = _libc.syscall(_BPF, command, data, 128)
+    return result if result >= 0 else -ctypes.get_errno()
+
+
+def fill(path, key_size, value_size):
+    """Entries of no sandbox until there is room for no more; how many."""
+    name = ctypes.create_string_buffer(path.encode())
+    map_fd = _bpf(_GET, struct.pack("QII", ctypes.addressof(name), 0, 0))
+    assert map_fd >= 0, os.strerror(-map_fd)
+    value = ctypes.create_string_buffer(value_size)
+    count = 0
+    try:
+        while True:
+            key = ctypes.create_string_buffer(struct.pack("QQ", (1 << 60) + count, 0).ljust(key_size, b"\0"), key_size)
+            attributes = struct.pack("IIQQQ", map_fd, 0, ctypes.addressof(key), ctypes.addressof(value), 1)
+            if _bpf(_UPDATE, attributes) < 0:
+                return count
+            count += 1
+    finally:
+        os.close(map_fd)
