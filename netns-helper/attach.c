@@ -437,8 +437,8 @@ void attach_undo(struct attachment *a)
 	a->left_closed =
 		a->mode == PROTO_UPLINK && a->active && a->nft && cgroup_populated(a->cgroup_fd);
 	if (a->left_closed)
-		(void)attach_table(a, true,
-			&ignored); /* or what was loaded stays, which holds as well */
+		(void)attach_table(
+			a, true, &ignored); /* or what was loaded stays, which holds as well */
 	if (a->inside || a->nft) {
 		(void)netns_within(a->netns_fd, attach_leave,
 			a); /* a namespace that cannot be entered is gone */

@@ -105,7 +105,8 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 			"the cgroup v2 tree is not mounted here: mount -t cgroup2 none DIR");
 	if (fs.f_type != CGROUP2_SUPER_MAGIC || !S_ISDIR(st.st_mode))
 		return fault_set(fault, -EINVAL,
-			"--cgroup: not a directory of the cgroup v2 tree: mkdir one below %s", mount);
+			"--cgroup: not a directory of the cgroup v2 tree: mkdir one below %s",
+			mount);
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, full, sizeof(full) - 1);
 	if (n < 0)
@@ -113,10 +114,12 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 	full[n] = '\0';
 	skip = strlen(mount);
 	if (strncmp(full, mount, skip) != 0 || (full[skip] != '/' && full[skip] != '\0'))
-		return fault_set(fault, -EINVAL, "--cgroup: lies outside %s: mkdir one below it", mount);
+		return fault_set(
+			fault, -EINVAL, "--cgroup: lies outside %s: mkdir one below it", mount);
 	if (strcmp(full + skip, "") == 0 || strcmp(full + skip, "/") == 0)
 		return fault_set(fault, -EINVAL,
-			"--cgroup: is the root of the cgroup v2 tree, in which everybody is: mkdir one below %s",
+			"--cgroup: is the root of the cgroup v2 tree, in which everybody is: mkdir "
+			"one below %s",
 			mount);
 	r = cgroup_set(&path, full + skip);
 	if (r < 0)
@@ -124,12 +127,15 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 			CGROUP_PATH - 1);
 	if (cgroup_same(fd, &path) < 0)
 		return fault_set(fault, -ENOENT,
-			"--cgroup: was removed meanwhile: make it again and start the sandbox in it");
+			"--cgroup: was removed meanwhile: make it again and start the sandbox in "
+			"it");
 	r = cgroup_of(getpid(), &own);
 	if (r < 0)
 		return fault_set(fault, r, "the helper's own cgroup cannot be read");
 	if (cgroup_inside(&own, &path))
-		return fault_set(fault, -EINVAL, "--cgroup: the helper itself is inside: take one that holds the sandbox alone");
+		return fault_set(fault, -EINVAL,
+			"--cgroup: the helper itself is inside: take one that holds the sandbox "
+			"alone");
 	*ret = path;
 	return 0;
 }
