@@ -90,8 +90,8 @@ static __always_inline void flows_key(struct bpf_sock_ops *ctx, struct capture_f
 
 static __always_inline void flows_publish(struct bpf_sock_ops *ctx)
 {
-	struct capture_closed_key key = {.netns = bpf_get_netns_cookie(ctx),
-		.flow = {.prefixlen = CAPTURE_FLOW_PREFIX}};
+	struct capture_closed_key key = {
+		.netns = bpf_get_netns_cookie(ctx), .flow = {.prefixlen = CAPTURE_FLOW_PREFIX}};
 	void *live = bpf_map_lookup_elem(&flow_maps, &key.netns);
 	struct capture_client *client;
 	struct bpf_sock *sk = ctx->sk;
@@ -118,8 +118,8 @@ static __always_inline void flows_remember(
 
 static __always_inline void flows_remove(struct bpf_sock_ops *ctx)
 {
-	struct capture_closed_key key = {.netns = bpf_get_netns_cookie(ctx),
-		.flow = {.prefixlen = CAPTURE_FLOW_PREFIX}};
+	struct capture_closed_key key = {
+		.netns = bpf_get_netns_cookie(ctx), .flow = {.prefixlen = CAPTURE_FLOW_PREFIX}};
 	void *live = bpf_map_lookup_elem(&flow_maps, &key.netns);
 	const struct capture_client *client;
 

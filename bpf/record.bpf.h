@@ -84,7 +84,8 @@ __weak __noinline int record_client(struct capture_client *c)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_struct *leader = task->group_leader;
-	struct inode *exe = task->mm->exe_file->f_inode; /* a kernel thread: NULL, like all behind NULL */
+	struct inode *exe =
+		task->mm->exe_file->f_inode; /* a kernel thread: NULL, like all behind NULL */
 
 	if (!c)
 		return 0;

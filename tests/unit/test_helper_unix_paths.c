@@ -13,8 +13,8 @@
 
 static void test_plain_paths(void **state)
 {
-	static const char *const good[] = {"/", "/a", "/a/", "/a/b.sock", "/a/..b", "/a/b..", "/.a/",
-		"/...", "/a b"};
+	static const char *const good[] = {
+		"/", "/a", "/a/", "/a/b.sock", "/a/..b", "/a/b..", "/.a/", "/...", "/a b"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -23,8 +23,8 @@ static void test_plain_paths(void **state)
 
 static void test_paths_that_are_others_than_they_seem(void **state)
 {
-	static const char *const odd[] = {"", "a", "a/", "./a", "../a", "//", "//a", "/a//", "/a//b",
-		"/.", "/./", "/..", "/../", "/a/.", "/a/./b", "/a/..", "/a/../b", "/../a"};
+	static const char *const odd[] = {"", "a", "a/", "./a", "../a", "//", "//a", "/a//",
+		"/a//b", "/.", "/./", "/..", "/../", "/a/.", "/a/./b", "/a/..", "/a/../b", "/../a"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)

@@ -137,9 +137,8 @@ static int new_map(enum bpf_map_type type, uint32_t key, uint32_t value)
 
 static struct capture_flow_key key_of(const struct link *l)
 {
-	struct capture_flow_key key = {.prefixlen = CAPTURE_FLOW_PREFIX,
-		.sport = l->peer.port,
-		.dport = l->asked.port};
+	struct capture_flow_key key = {
+		.prefixlen = CAPTURE_FLOW_PREFIX, .sport = l->peer.port, .dport = l->asked.port};
 
 	memcpy(key.src, l->peer.ip, sizeof(key.src));
 	memcpy(key.dst, l->asked.ip, sizeof(key.dst));

@@ -26,7 +26,8 @@
 #include "proxy/shared.h"
 
 enum {
-	KERNEL_PATIENCE = 3000, /* milliseconds: for the offer of a sandbox whose refusals are kept */
+	KERNEL_PATIENCE =
+		3000, /* milliseconds: for the offer of a sandbox whose refusals are kept */
 	KERNEL_EARLY = CAPTURE_EVENTS_BYTES / sizeof(struct capture_refusal),
 };
 
