@@ -9,7 +9,7 @@ import pytest
 
 from sandbox import PYTHON
 from test_refusals import OPENED
-from topology import EDGE4
+from topology import EDGE4, EDGE6
 
 ORIGIN = {"v4": "203.0.113.10", "v6": "2001:db8::10"}
 
@@ -244,9 +244,9 @@ def test_CAP_13_fast_open_is_captured(sandbox, stack, world, uring, way):
     assert error == 0 and answer.startswith("HTTP/1.1 200 "), (error, answer)
     (event,) = stack.wait_audit(mark, kind="connection", sandbox=sandbox.id)
     assert event["asked"] == "203.0.113.10:80" and event["host"] == "api.test" and event["client"] != "unattributed"
-    packets = watch.packets_to("203.0.113.10")
+    packets = watch.packets_to(*ORIGIN.values())
     assert packets, "the control: there was something to see"
-    assert {p.source for p in packets} == {EDGE4}, "nobody outside sees the sandbox's address"
+    assert {p.source for p in packets} <= {EDGE4, EDGE6}, "nobody outside sees the sandbox's address"
 
 
 @pytest.mark.parametrize("way", FAST)
