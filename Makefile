@@ -42,16 +42,16 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal kernel leg lookup names notes origin record refusal refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter foreign foreign_holders \
-            foreign_rules foreign_sockets foreign_tables handout hosts intervals jail lane listeners loop main \
-            netns nft nft_batch nft_input nft_lane nft_resolver nft_rule nft_sets nft_uplink notes openings pins \
-            privileges programs programs_sandbox routes rtnl rules sandboxes serve state steer_program sysctls \
-            unix_paths uplink view
+HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \
+            foreign foreign_holders foreign_rules foreign_sockets foreign_tables handout hosts intervals jail lane \
+            listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe nft_resolver nft_rule \
+            nft_sets nft_uplink notes openings pins privileges prober programs programs_sandbox routes rtnl rules \
+            sandboxes selftest serve state steer_program sysctls unix_paths upkeep uplink view
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
 PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
-            nft_hash nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
+            nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
             sk_lookup sock_create sock_diag sockops_connect transparent unprivileged_maps \
             uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 

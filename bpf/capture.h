@@ -149,7 +149,8 @@ static_assert(sizeof(struct capture_closed) == 64, "ABI");
 	X(PROTOCOL, protocol, EPROTONOSUPPORT)                                                     \
 	X(UNIX, unix_path, EACCES)                                                                 \
 	X(EGRESS, egress, EPERM)                                                                   \
-	X(RESOLVER, resolver, EACCES)
+	X(RESOLVER, resolver, EACCES)                                                              \
+	X(PROBE, probe, ECONNREFUSED)
 
 /*
  * PASSED: to a public address. DNS: port 53. LOCAL: loopback and own addresses. OPENED: lifted by
@@ -158,7 +159,8 @@ static_assert(sizeof(struct capture_closed) == 64, "ABI");
  * INACTIVE: attached, the policy not active yet, or the self-test failed. HOST_ADDRESS: one of the
  * host. FAMILY, PROTOCOL: socket() of a kind that no rule can allow. UNIX: a unix socket whose path
  * is under no allowed prefix. EGRESS: a packet that would leave a sealed sandbox. RESOLVER: the
- * container runtime's own resolver at 127.0.0.11, at another port than 53.
+ * container runtime's own resolver at 127.0.0.11, at another port than 53. PROBE: the helper's self-test
+ * (bpf/probe.h), without an event.
  */
 enum capture_reason {
 #define X(name, field, error) CAPTURE_##name,

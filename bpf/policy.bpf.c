@@ -12,12 +12,13 @@
  *   1. a netns that is not attached      loopback passes, the rest is refused
  *   2. 127.0.0.11 of a container runtime refused unless it is port 53
  *   3. connect() of a datagram socket    passes: it sends nothing, address sorting (RFC 6724)
- *   4. the sandbox is not active         loopback passes unless it is port 53, the rest is refused
- *   5. port 53                           passes whatever the address: the daemon answers it
- *   6. port 853                          refused, so that resolvers fall back to port 53 at once
- *   7. loopback, own and uplink's        pass
- *   8. the address class                 refused unless public or lifted by an opening
- *   9. UDP                               refused: QUIC falls back to TCP at once
+ *   4. the self-test's place             refused and counted, without an event (bpf/probe.h)
+ *   5. the sandbox is not active         loopback passes unless it is port 53, the rest is refused
+ *   6. port 53                           passes whatever the address: the daemon answers it
+ *   7. port 853                          refused, so that resolvers fall back to port 53 at once
+ *   8. loopback, own and uplink's        pass
+ *   9. the address class                 refused unless public or lifted by an opening
+ *  10. UDP                               refused: QUIC falls back to TCP at once
  * sk_lookup and the nft table repeat what matters of it for sockets that no cgroup program sees.
  *
  * connect() of TCP to us also leaves the caller's facts in the socket's storage, where flows.bpf.c
@@ -30,11 +31,12 @@
 #include <bpf/bpf_endian.h>
 
 #include "bpf/match.bpf.h"
+#include "bpf/probe.h"
 #include "bpf/record.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Steps 2 and 4 to 9 for a sandbox of ours. */
+/* Steps 2 and 4 to 10 for a sandbox of ours. */
 static __always_inline unsigned policy_reason(
 	const struct attempt *a, const struct capture_sandbox *s, bool local)
 {
@@ -42,6 +44,8 @@ static __always_inline unsigned policy_reason(
 
 	if (match_resolver(s, a->dst, a->dport))
 		return CAPTURE_RESOLVER;
+	if (probe_is(a->dst, a->dport))
+		return CAPTURE_PROBE;
 	if (!s->active)
 		return local && a->dport != MATCH_PORT_DNS ? CAPTURE_LOCAL : CAPTURE_INACTIVE;
 	if (a->dport == MATCH_PORT_DNS)
@@ -88,7 +92,8 @@ static __always_inline unsigned policy_decide(
 	if (a->proto == IPPROTO_UDP && s)
 		r.error = ECONNREFUSED;
 	__builtin_memcpy(r.dst, a->dst, sizeof(r.dst));
-	record_refusal(&r, account, 0, 0);
+	if (reason != CAPTURE_PROBE)
+		record_refusal(&r, account, 0, 0);
 	bpf_set_retval(-r.error);
 	return reason;
 }

@@ -155,11 +155,10 @@ static int attach_load_table(void *arg)
 }
 
 /*
- * Loads the table: closed, or with these openings. Whatever did not load is a failed attach: the
+ * Loads the table: closed, or with the policy's openings. Whatever did not load is a failed attach: the
  * message names the kernel's option.
  */
-static int attach_table(struct attachment *a, bool closed, const struct capture_opening *openings,
-	size_t nopenings, struct fault *fault)
+static int attach_table(struct attachment *a, bool closed, struct fault *fault)
 {
 	struct nft_spec table = {
 		.mode = a->mode,
@@ -170,8 +169,8 @@ static int attach_table(struct attachment *a, bool closed, const struct capture_
 		.resolver = a->resolver,
 		.hosts = a->hosts->ip,
 		.nhosts = a->hosts->n,
-		.openings = openings,
-		.nopenings = nopenings,
+		.openings = a->openings,
+		.nopenings = a->nopenings,
 		.nslots = a->listeners.nslots,
 	};
 	int r = a->inside ? listeners_ports(&a->listeners, table.ports4, table.ports6) : 0;
@@ -263,7 +262,7 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 		return r;
 	r = netns_within(a->netns_fd, attach_inspect, &in);
 	if (r == 0 && a->mode == PROTO_UPLINK)
-		r = attach_table(a, true, NULL, 0, fault);
+		r = attach_table(a, true, fault);
 	if (r == 0)
 		r = netns_within(a->netns_fd, attach_enter, &in);
 	if (r < 0)
@@ -276,7 +275,7 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 		return fault_set(fault, r, "the network namespace has no cookie (Linux 5.14): %s",
 			strerror(-r));
 	if (a->lane == PROTO_LANE_NFT)
-		return attach_table(a, true, NULL, 0, fault);
+		return attach_table(a, true, fault);
 	r = attach_steer(a, spec, fault);
 	if (r < 0)
 		return fault_set(fault, r, "cannot attach the sk_lookup program: %s", strerror(-r));
@@ -354,17 +353,51 @@ int attach_follow(struct attachment *a, struct fault *fault)
 int attach_finish(struct attachment *a, const uint8_t digest[32],
 	const struct capture_opening *openings, size_t nopenings, struct fault *fault)
 {
-	int r = a->lane == PROTO_LANE_BPF
-			? programs_set_policy(a->programs, digest, openings, nopenings, fault)
-			: 0;
+	int r;
 
-	if (r < 0)
-		return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
-	r = attach_table(a, false, openings, nopenings, fault);
-	if (r == 0 && a->lane == PROTO_LANE_BPF) /* in the nft lane the table is all there is */
-		r = attach_activate(a, fault);
+	if (nopenings) {
+		a->openings = malloc(nopenings * sizeof(*openings));
+		if (!a->openings)
+			return fault_set(fault, -ENOMEM, "out of memory");
+		memcpy(a->openings, openings, nopenings * sizeof(*openings));
+		a->nopenings = nopenings;
+	}
+	if (a->lane == PROTO_LANE_BPF) {
+		r = programs_set_policy(a->programs, digest, openings, nopenings, fault);
+		if (r < 0)
+			return fault_set(fault, r, "cannot set the openings: %s", strerror(-r));
+	}
+	r = attach_reopen(a, fault);
 	a->active = r == 0;
 	return r;
+}
+
+int attach_close(struct attachment *a)
+{
+	struct fault ignored = {""};
+	int r, steer;
+
+	if (a->lane == PROTO_LANE_NFT) /* the table is all there is */
+		return attach_table(a, true, &ignored);
+	r = programs_deactivate(a->programs);
+	steer = steer_program_deactivate(a->steer);
+	return r < 0 ? r : steer;
+}
+
+void attach_repair(struct attachment *a)
+{
+	struct fault ignored = {""};
+
+	if (a->lane == PROTO_LANE_BPF)
+		(void)programs_repair(a->programs, a->cgroup_fd, a->cgroup_id); /* see attach.h */
+	(void)attach_table(a, true, &ignored);
+}
+
+int attach_reopen(struct attachment *a, struct fault *fault)
+{
+	int r = attach_table(a, false, fault);
+
+	return r < 0 || a->lane == PROTO_LANE_NFT ? r : attach_activate(a, fault);
 }
 
 /* Runs in the namespace. */
@@ -390,8 +423,8 @@ void attach_shut(struct attachment *a)
 	steer_program_detach(a->steer);
 	a->steer = NULL;
 	if (reachable && a->nft && a->lane == PROTO_LANE_NFT)
-		(void)attach_table(a, true, NULL, 0,
-			&ignored); /* a namespace that cannot be entered is gone */
+		(void)attach_table(
+			a, true, &ignored); /* a namespace that cannot be entered is gone */
 	if (a->inside)
 		listeners_close(&a->listeners);
 }
@@ -404,8 +437,8 @@ void attach_undo(struct attachment *a)
 	a->left_closed =
 		a->mode == PROTO_UPLINK && a->active && a->nft && cgroup_populated(a->cgroup_fd);
 	if (a->left_closed)
-		(void)attach_table(a, true, NULL, 0,
-			&ignored); /* or what was loaded stays, which holds as well */
+		(void)attach_table(
+			a, true, &ignored); /* or what was loaded stays, which holds as well */
 	if (a->inside || a->nft) {
 		(void)netns_within(a->netns_fd, attach_leave,
 			a); /* a namespace that cannot be entered is gone */
@@ -422,5 +455,6 @@ void attach_free(struct attachment *a)
 		return;
 	cleanup_close(&a->cgroup_fd);
 	free(a->policy);
+	free(a->openings);
 	free(a);
 }

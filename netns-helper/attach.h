@@ -49,6 +49,9 @@ struct attachment {
 	struct programs_sandbox *programs; /* this and the next: NULL in the nft lane */
 	struct steer_netns *steer;
 	bool resolver; /* the container runtime has its own at 127.0.0.11 */
+	struct capture_opening
+		*openings; /* owned: what the policy lifts, for a table that is loaded again */
+	size_t nopenings;
 	bool inside; /* routes and listeners are in place */
 	bool nft; /* the table is loaded */
 	bool active; /* has been: attach_finish() succeeded */
@@ -82,6 +85,16 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
  */
 int attach_finish(struct attachment *a, const uint8_t digest[32],
 	const struct capture_opening *openings, size_t nopenings, struct fault *fault);
+
+/*
+ * Refuses everything but loopback from now on, until attach_reopen(): what it is captured by is not proven to hold.
+ * 0 or -errno of what could not be done; the rest is done all the same.
+ */
+int attach_close(struct attachment *a);
+/* Puts back what somebody has taken away of programs and table, closed. What cannot be put back is seen by the next self-test. */
+void attach_repair(struct attachment *a);
+/* As attach_finish() left it. 0, or -errno with the reason. */
+int attach_reopen(struct attachment *a, struct fault *fault);
 
 /* The host's addresses are others than when the table was loaded. 0 or -errno; nothing has changed then. */
 int attach_renew_hosts(struct attachment *a);

@@ -99,11 +99,14 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 
 	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return fault_set(fault, -errno, "--cgroup: cannot be examined");
-	if (fs.f_type != CGROUP2_SUPER_MAGIC || !S_ISDIR(st.st_mode))
-		return fault_set(fault, -EINVAL, "--cgroup: not a directory of the cgroup v2 tree");
 	r = cgroup_mount(mount);
 	if (r < 0)
-		return fault_set(fault, r, "the cgroup v2 tree is not mounted here");
+		return fault_set(fault, r,
+			"the cgroup v2 tree is not mounted here: mount -t cgroup2 none DIR");
+	if (fs.f_type != CGROUP2_SUPER_MAGIC || !S_ISDIR(st.st_mode))
+		return fault_set(fault, -EINVAL,
+			"--cgroup: not a directory of the cgroup v2 tree: mkdir one below %s",
+			mount);
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, full, sizeof(full) - 1);
 	if (n < 0)
@@ -111,18 +114,28 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 	full[n] = '\0';
 	skip = strlen(mount);
 	if (strncmp(full, mount, skip) != 0 || (full[skip] != '/' && full[skip] != '\0'))
-		return fault_set(fault, -EINVAL, "--cgroup: lies outside %s", mount);
+		return fault_set(
+			fault, -EINVAL, "--cgroup: lies outside %s: mkdir one below it", mount);
 	if (strcmp(full + skip, "") == 0 || strcmp(full + skip, "/") == 0)
-		return fault_set(fault, -EINVAL, "--cgroup: is the root of the cgroup v2 tree");
+		return fault_set(fault, -EINVAL,
+			"--cgroup: is the root of the cgroup v2 tree, in which everybody is: mkdir "
+			"one below %s",
+			mount);
 	r = cgroup_set(&path, full + skip);
 	if (r < 0)
 		return fault_set(fault, r, "--cgroup: its path is longer than %d characters",
 			CGROUP_PATH - 1);
+	if (cgroup_same(fd, &path) < 0)
+		return fault_set(fault, -ENOENT,
+			"--cgroup: was removed meanwhile: make it again and start the sandbox in "
+			"it");
 	r = cgroup_of(getpid(), &own);
 	if (r < 0)
 		return fault_set(fault, r, "the helper's own cgroup cannot be read");
 	if (cgroup_inside(&own, &path))
-		return fault_set(fault, -EINVAL, "--cgroup: the helper itself is inside");
+		return fault_set(fault, -EINVAL,
+			"--cgroup: the helper itself is inside: take one that holds the sandbox "
+			"alone");
 	*ret = path;
 	return 0;
 }
@@ -181,12 +194,21 @@ bool cgroup_alone(int fd, pid_t pid)
 	return strcmp(procs, wanted) == 0 && strncmp(stat, "nr_descendants 0\n", 17) == 0;
 }
 
-bool cgroup_populated(int fd)
+static bool cgroup_event(int fd, const char *event)
 {
 	char text[256];
 
-	return cgroup_read(fd, "cgroup.events", text, sizeof(text)) >= 0 &&
-	       strstr(text, "populated 1") != NULL;
+	return cgroup_read(fd, "cgroup.events", text, sizeof(text)) >= 0 && strstr(text, event);
+}
+
+bool cgroup_populated(int fd)
+{
+	return cgroup_event(fd, "populated 1");
+}
+
+bool cgroup_frozen(int fd)
+{
+	return cgroup_event(fd, "frozen 1");
 }
 
 static int cgroup_each_of(int fd, const char *file, int (*each)(pid_t pid, void *arg), void *arg)
@@ -281,22 +303,37 @@ static int cgroup_remove_below(int fd, int depth)
 	return r;
 }
 
+/* The path as others see it, and whether it leads to fd: as cgroup_same(). */
+static int cgroup_find(int fd, const struct cgroup_path *path, char ret[2 * PATH_MAX])
+{
+	struct stat by_fd, by_path;
+	char mount[PATH_MAX];
+	int r = cgroup_mount(mount);
+
+	if (r < 0)
+		return r == -ENOENT ? -ENODEV : r;
+	(void)snprintf(ret, 2 * PATH_MAX, "%s%s", mount, path->text); /* fits */
+	if (fstat(fd, &by_fd) < 0 || stat(ret, &by_path) < 0)
+		return -errno;
+	return by_fd.st_ino != by_path.st_ino || by_fd.st_dev != by_path.st_dev ? -ESTALE : 0;
+}
+
+int cgroup_same(int fd, const struct cgroup_path *path)
+{
+	char full[2 * PATH_MAX];
+
+	return cgroup_find(fd, path, full);
+}
+
 int cgroup_remove(int fd, const struct cgroup_path *path)
 {
-	char mount[PATH_MAX], full[2 * PATH_MAX];
-	struct stat by_fd, by_path;
-	int r;
+	char full[2 * PATH_MAX];
+	int r = cgroup_find(fd, path, full);
 
-	r = cgroup_mount(mount);
 	if (r < 0)
-		return r;
-	(void)snprintf(full, sizeof(full), "%s%s", mount, path->text);
-	if (fstat(fd, &by_fd) < 0)
-		return -errno;
-	if (stat(full, &by_path) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (by_fd.st_ino != by_path.st_ino || by_fd.st_dev != by_path.st_dev)
-		return 0; /* another one by that name: not ours */
+		return r == -ENOENT || r == -ESTALE
+			       ? 0
+			       : r; /* gone, or another one by that name: not ours */
 	(void)cgroup_remove_below(fd, CGROUP_DEPTH); /* rmdir tells whether something is left */
 	return rmdir(full) < 0 ? -errno : 0;
 }

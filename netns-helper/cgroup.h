@@ -49,6 +49,15 @@ bool cgroup_alone(int fd, pid_t pid);
 bool cgroup_populated(int fd);
 
 /*
+ * 0 when the path still leads to what fd is; -ENOENT: it was removed; -ESTALE: it was removed and another one made in
+ * its place; -errno.
+ */
+int cgroup_same(int fd, const struct cgroup_path *path);
+
+/* Whether its processes are frozen; false as well when that cannot be read. */
+bool cgroup_frozen(int fd);
+
+/*
  * Calls `each` for every process in it and below, until one call does not return 0; that is
  * returned. A process of a pid namespace that is not ours has the number 0. 0 or -errno.
  */

@@ -18,32 +18,6 @@
 
 #include "netns-helper/foreign_internal.h"
 
-int foreign_dump(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg)
-{
-	struct mnl_socket *nl = mnl_socket_open2(bus, SOCK_CLOEXEC);
-	char answer[FOREIGN_BUFFER];
-	const unsigned int seq = 1;
-	int r = MNL_CB_OK;
-	ssize_t n;
-
-	if (!nl)
-		return -errno;
-	request->nlmsg_flags |= NLM_F_REQUEST | NLM_F_DUMP;
-	request->nlmsg_seq = seq;
-	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
-		mnl_socket_sendto(nl, request, request->nlmsg_len) < 0)
-		r = MNL_CB_ERROR;
-	while (r == MNL_CB_OK) {
-		n = mnl_socket_recvfrom(nl, answer, sizeof(answer));
-		r = n < 0 ? MNL_CB_ERROR
-			  : mnl_cb_run(
-				    answer, (size_t)n, seq, mnl_socket_get_portid(nl), each, arg);
-	}
-	r = r == MNL_CB_ERROR ? -errno : 0;
-	(void)mnl_socket_close(nl); /* nothing is pending */
-	return r;
-}
-
 void foreign_printable(char *text)
 {
 	for (; *text; text++)

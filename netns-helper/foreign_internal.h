@@ -5,15 +5,12 @@
 
 #include <stddef.h>
 
-#include <libmnl/libmnl.h>
-
 #include "netns-helper/foreign.h"
 
 enum {
 	FOREIGN_SOCKETS =
 		16384, /* more that are not known to be the sandbox's are too many to judge */
 	FOREIGN_ADDRESS = 128, /* "[…]:port", or the name of an abstract unix socket */
-	FOREIGN_BUFFER = 32768,
 	FOREIGN_COMM = 16,
 };
 
@@ -32,9 +29,6 @@ struct foreign_sockets {
 	size_t n, room;
 	bool resolver; /* and those of the resolver at 127.0.0.11 are left out */
 };
-
-/* One request on the netlink bus, each answer given to `each`. 0 or -errno. */
-int foreign_dump(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg);
 
 /* foreign_sockets.c: all that were not made in the sandbox's own cgroup. 0, -E2BIG, -errno. */
 int foreign_sockets_list(uint64_t cgroup_id, struct foreign_sockets *s);

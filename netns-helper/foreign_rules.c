@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * foreign_rules.c – routing rules besides those with which every namespace begins. #syscalls: those of
- * foreign_dump()
+ * netlink_dump()
  */
 #include <errno.h>
 #include <linux/fib_rules.h>
@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "netns-helper/foreign_internal.h"
+#include "netns-helper/netlink.h"
 #include "netns-helper/rules.h"
 
 #include "base/cleanup.h"
@@ -92,7 +93,7 @@ static int foreign_rules_family(int family, struct foreign_rules *found)
 	request->nlmsg_type = RTM_GETRULE;
 	head = mnl_nlmsg_put_extra_header(request, sizeof(*head));
 	head->family = (uint8_t)family;
-	return foreign_dump(NETLINK_ROUTE, request, foreign_rules_each, found);
+	return netlink_dump(NETLINK_ROUTE, request, foreign_rules_each, found);
 }
 
 int foreign_rules_verify(struct fault *fault)

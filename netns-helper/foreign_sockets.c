@@ -16,7 +16,7 @@
  * Left out: what no process has (TIME_WAIT, orphans: no inode), sockets that are neither bound nor
  * connected (the kernel lists them nowhere; they reach nobody), netlink, which speaks to the kernel.
  *
- * #syscalls: openat read close, and those of foreign_dump()
+ * #syscalls: openat read close, and those of netlink_dump()
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,6 +30,7 @@
 #include <sys/socket.h>
 
 #include "netns-helper/foreign_internal.h"
+#include "netns-helper/netlink.h"
 
 #include "base/cleanup.h"
 
@@ -173,7 +174,7 @@ static int foreign_list_diag(struct foreign_listing *l, const struct foreign_kin
 	ask->sdiag_family = kind->family;
 	ask->sdiag_protocol = kind->diag;
 	ask->idiag_states = ~(1U << FOREIGN_TIME_WAIT | 1U << FOREIGN_NEW_SYN_RECV);
-	return foreign_dump(NETLINK_SOCK_DIAG, request, foreign_each_diag, l);
+	return netlink_dump(NETLINK_SOCK_DIAG, request, foreign_each_diag, l);
 }
 
 /* An address as these files print it: words of 32 bits, each as a number of this machine, in hex. */

@@ -7,7 +7,7 @@
  * DOCKER_POSTROUTING. It is let be: nft_resolver.c takes port 53 away from it. Of an old-style nat table only the
  * name is visible here: it is let be when the resolver's sockets are there.
  *
- * #syscalls: openat read close, and those of foreign_dump()
+ * #syscalls: openat read close, and those of netlink_dump()
  */
 #include <errno.h>
 #include <netinet/in.h> /* before the kernel's own declarations of the same */
@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "netns-helper/foreign_internal.h"
+#include "netns-helper/netlink.h"
 #include "netns-helper/nft_internal.h"
 
 #include "base/cleanup.h"
@@ -118,7 +119,7 @@ static int foreign_ask_nft(uint16_t what, uint8_t family, mnl_cb_t each, void *a
 	head = mnl_nlmsg_put_extra_header(request, sizeof(*head));
 	head->nfgen_family = family;
 	head->version = NFNETLINK_V0;
-	return foreign_dump(NETLINK_NETFILTER, request, each, arg);
+	return netlink_dump(NETLINK_NETFILTER, request, each, arg);
 }
 
 static int foreign_refuse_table(struct fault *fault, const char *name)

@@ -21,10 +21,11 @@
 #include <libmnl/libmnl.h>
 
 #include "netns-helper/hosts.h"
+#include "netns-helper/netlink.h"
 
 #include "base/cleanup.h"
 
-enum { HOSTS_BUFFER = 32768, HOSTS_RCVBUF = 1 << 20 };
+enum { HOSTS_BUFFER = 32768, HOSTS_RCVBUF = 1 << 20, HOSTS_TRIES = 8 };
 
 static const uint8_t hosts_mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -84,44 +85,26 @@ static int hosts_each(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-static int hosts_dump(struct mnl_socket *nl, struct hosts_list *list)
+static int hosts_dump(struct hosts_list *list)
 {
-	char bytes[HOSTS_BUFFER];
+	char bytes[256];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct ifaddrmsg *address;
-	const unsigned int seq = 1;
-	int r = MNL_CB_OK;
-	ssize_t n;
 
 	request->nlmsg_type = RTM_GETADDR;
-	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	request->nlmsg_seq = seq;
 	address = mnl_nlmsg_put_extra_header(request, sizeof(*address));
 	address->ifa_family = AF_UNSPEC;
-	if (mnl_socket_sendto(nl, request, request->nlmsg_len) < 0)
-		return -errno;
-	while (r == MNL_CB_OK) {
-		n = mnl_socket_recvfrom(nl, bytes, sizeof(bytes));
-		if (n < 0)
-			return -errno;
-		r = mnl_cb_run(bytes, (size_t)n, seq, mnl_socket_get_portid(nl), hosts_each, list);
-	}
-	return r == MNL_CB_ERROR ? -errno : 0;
+	return netlink_dump(NETLINK_ROUTE, request, hosts_each, list);
 }
 
-/* The kernel flags a dump that was overtaken by a change (EINTR from libmnl): once more. */
+/* The kernel flags a dump that was overtaken by a change: once more. */
 static int hosts_read(struct hosts_list *list)
 {
 	int r = -EINTR;
 
-	for (int tries = 0; r == -EINTR && tries < 8; tries++) {
-		struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-
-		if (!nl)
-			return -errno;
+	for (int tries = 0; r == -EINTR && tries < HOSTS_TRIES; tries++) {
 		*list = (struct hosts_list){.n = 0};
-		r = mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ? -errno : hosts_dump(nl, list);
-		(void)mnl_socket_close(nl); /* nothing is pending */
+		r = hosts_dump(list);
 	}
 	return r;
 }

@@ -74,14 +74,19 @@ int netns_verify(int fd, struct fault *fault, struct netns_identity *ret)
 	if (own < 0)
 		return fault_set(fault, own, "cannot open %s", netns_own);
 	if (ioctl(fd, NS_GET_NSTYPE) != CLONE_NEWNET)
-		return fault_set(fault, -EINVAL, "--netns: not a network namespace");
+		return fault_set(fault, -EINVAL,
+			"--netns: not a network namespace: give /run/netns/NAME, "
+			"/proc/PID/ns/net, or `new`");
 	r = netns_identify(fd, &theirs);
 	if (r == 0)
 		r = netns_identify(own, &mine);
 	if (r < 0)
 		return fault_set(fault, r, "--netns: cannot be identified");
 	if (netns_same(&mine, &theirs))
-		return fault_set(fault, -EINVAL, "--netns: is the helper's own network namespace");
+		return fault_set(fault, -EINVAL,
+			"--netns: is the helper's own network namespace, in which the host is: "
+			"make another "
+			"(ip netns add NAME), or give `new`");
 	*ret = theirs;
 	return 0;
 }

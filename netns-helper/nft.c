@@ -12,6 +12,7 @@
  *            own; one on INPUT of lo is an ordinary ECONNREFUSED.)
  *   forward  drop
  *   resolver nft_resolver.c
+ *   probe    nft_probe.c
  *   capture, prerouting   of the nft lane, nft_lane.c
  */
 #include <errno.h>
@@ -134,6 +135,7 @@ int nft_load(const struct nft_spec *spec)
 	nft_batch_needs(b, "CONFIG_NFT_REJECT_INET");
 	nft_put_refuse(b);
 	nft_batch_needs(b, NULL);
+	nft_probe_put_chain(b, spec);
 	if (spec->mode == PROTO_UPLINK) {
 		nft_batch_needs(b, "CONFIG_NFT_CT, CONFIG_NF_CONNTRACK_MARK");
 		nft_uplink_put_inbound(b, spec);

@@ -44,6 +44,9 @@ int nft_load(const struct nft_spec *spec);
 int nft_set_hosts(const uint8_t (*hosts)[16], size_t n);
 int nft_set_locals(const uint8_t (*locals)[16], size_t n);
 
+/* How many packets of the self-test (nft_probe.c) the table has counted. 0 or -errno, -ENOENT: the table is gone. */
+int nft_probe_count(uint64_t *ret);
+
 /* Whether tables of somebody else are there is not looked at. Removes ours; 0 also when it is gone
  * already. */
 int nft_unload(void);

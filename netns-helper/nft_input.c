@@ -3,7 +3,7 @@
  * nft_input.c – the chain `input`: the same order of questions as bpf/match.bpf.h, on packets.
  *
  * What did not come in by lo: drop, or in uplink mode nft_uplink.c's question. TCP that opens no
- * connection: accept. Port 53: accept, before the address classes and on loopback too. 853: refuse.
+ * connection: accept. The self-test's place: nft_probe.c. Port 53: accept, before the address classes and on loopback too. 853: refuse.
  * 127.0.0.11, where a container runtime has its resolver: refuse. Loopback, own and further local
  * addresses: accept. Then, for TCP alone: openings that name metadata addresses, metadata, other
  * openings, the host's addresses, refused classes, accept. All else: refuse.
@@ -271,6 +271,7 @@ void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 		nft_rule_drop(&r);
 	if (!spec->closed)
 		nft_input_going_on(b);
+	nft_probe_put(b, "input");
 	nft_input_ports(b, spec->closed);
 	if (spec->resolver)
 		nft_input_resolver(b);

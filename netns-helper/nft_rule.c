@@ -369,6 +369,11 @@ void nft_rule_goto(struct nft_rule *r, const char *chain)
 	nft_rule_verdict(r, (uint32_t)NFT_GOTO, chain);
 }
 
+void nft_rule_counter(struct nft_rule *r)
+{
+	(void)nft_rule_add(r, "counter"); /* takes nothing; failure sticks in the batch */
+}
+
 void nft_rule_notrack(struct nft_rule *r)
 {
 	(void)nft_rule_add(r, "notrack"); /* takes nothing; failure sticks in the batch */

@@ -52,6 +52,8 @@ void nft_rule_in_own_set(struct nft_rule *r, uint32_t offset, uint32_t n, uint32
 void nft_rule_note(struct nft_rule *r, uint32_t offset, bool inverted);
 /* What was noted is in the set; with a name the table's, without one that of the id as above. */
 void nft_rule_noted_in(struct nft_rule *r, const char *set, uint32_t id);
+/* Counts what has come so far. */
+void nft_rule_counter(struct nft_rule *r);
 /* A TCP segment that opens a connection: SYN without ACK; and one that does not. After
  * nft_rule_protocol(). */
 void nft_rule_syn(struct nft_rule *r);

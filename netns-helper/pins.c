@@ -168,6 +168,14 @@ int pins_open_flows(const struct pins *p, const char *id)
 	return pins_get(p->dir, name);
 }
 
+int pins_open_link(const struct pins *p, const char *id, const char *hook)
+{
+	char name[PINS_NAME];
+
+	pins_name(PINS_LINKS, id, hook, name);
+	return pins_get(p->dir, name);
+}
+
 void pins_drop_flows(const struct pins *p, const char *id)
 {
 	char name[PINS_NAME];

@@ -35,6 +35,9 @@ int pins_put_link(const struct pins *p, const char *id, const char *hook, int fd
 /* A new descriptor of a sandbox's flow map, the caller's to close, or -errno. */
 int pins_open_flows(const struct pins *p, const char *id);
 
+/* Likewise of a link. */
+int pins_open_link(const struct pins *p, const char *id, const char *hook);
+
 /* What was not put may be dropped. A link is detached when this returns, whoever else holds it. */
 void pins_drop_flows(const struct pins *p, const char *id);
 void pins_drop_link(const struct pins *p, const char *id, const char *hook);

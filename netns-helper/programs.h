@@ -100,6 +100,14 @@ int programs_activate(struct programs_sandbox *s, struct fault *f);
 /* Back to the state before: everything but loopback is refused. -errno: it stays active. */
 int programs_deactivate(struct programs_sandbox *s);
 
+/*
+ * Whether every program is still attached to the cgroup of that id. -ENOENT names one that is not: somebody has detached
+ * it, or the cgroup was removed.
+ */
+int programs_verify(const struct programs_sandbox *s, uint64_t cgroup_id, struct fault *f);
+/* Attaches again, to the same cgroup, what programs_verify() finds missing. 0 or -errno. */
+int programs_repair(struct programs_sandbox *s, int cgroup_fd, uint64_t cgroup_id);
+
 /* The sandbox's counters as they are now. */
 int programs_counters(const struct programs_sandbox *s, struct capture_verdicts *ret);
 

@@ -231,6 +231,52 @@ int programs_deactivate(struct programs_sandbox *s)
 	return programs_change(s, &entry);
 }
 
+static int programs_verify_link(const struct programs_sandbox *s, size_t hook, uint64_t cgroup_id)
+{
+	_cleanup_close_ int link =
+		pins_open_link(&s->set->pins, s->entry.id, programs_hooks[hook].program);
+	struct bpf_link_info info = {0};
+	uint32_t n = sizeof(info);
+
+	if (link < 0)
+		return link;
+	if (bpf_obj_get_info_by_fd(link, &info, &n) < 0)
+		return -errno;
+	/* of a link that was detached the id is 0 */
+	return info.type == BPF_LINK_TYPE_CGROUP && info.cgroup.cgroup_id == cgroup_id ? 0
+										       : -ENOENT;
+}
+
+int programs_verify(const struct programs_sandbox *s, uint64_t cgroup_id, struct fault *f)
+{
+	for (size_t i = 0; i < PROGRAMS_HOOKS; i++) {
+		int r = s->links & 1U << i ? programs_verify_link(s, i, cgroup_id) : 0;
+
+		if (r < 0)
+			return fault_set(f, r,
+				"the program %s is not attached to its cgroup any more",
+				programs_hooks[i].program);
+	}
+	return 0;
+}
+
+int programs_repair(struct programs_sandbox *s, int cgroup_fd, uint64_t cgroup_id)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < PROGRAMS_HOOKS; i++) {
+		int r;
+
+		if (!(s->links & 1U << i) || programs_verify_link(s, i, cgroup_id) == 0)
+			continue;
+		pins_drop_link(&s->set->pins, s->entry.id, programs_hooks[i].program);
+		r = programs_link(s, i, cgroup_fd);
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	return first;
+}
+
 int programs_counters(const struct programs_sandbox *s, struct capture_verdicts *ret)
 {
 	return bpf_map_lookup_elem(bpf_map__fd(s->set->bpf->maps.verdicts), &s->netns, ret);

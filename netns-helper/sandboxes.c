@@ -5,6 +5,9 @@
  *   OFFERED ──ACTIVE from the daemon──▶ ACTIVE ──detach, holder gone, stop──▶ LEAVING ──▶ GONE
  *      └──refused, deadline, holder gone────────────────────────────────────────▲
  *
+ * ACTIVE is proven by a self-test before the attach is answered, and from time to time (upkeep.c); one that is not
+ * proven is closed, or fails the attach.
+ *
  * Entering LEAVING ends the processes (when it was held) and takes programs and listeners out at
  * once; then it waits: for the daemon's GONE, since its connections end by resets that need the routes
  * and its copies of the listeners keep the namespace alive, and for the processes, since a cgroup with one inside cannot be removed. Both
@@ -25,20 +28,15 @@
 #include "netns-helper/dialler.h"
 #include "netns-helper/openings.h"
 #include "netns-helper/sandboxes.h"
+#include "netns-helper/selftest.h"
+#include "netns-helper/upkeep.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 
-enum {
-	SANDBOXES_LEAVING_MS = 5000,
-	SANDBOXES_POLL_MS = 10,
-	SANDBOXES_HOSTS = 16, /* tables that are given new addresses in one turn of the loop */
-	SANDBOXES_HOSTS_MS = 1000, /* until a table that failed is tried again */
-};
-
-static const char sandboxes_hosts[] = "host addresses"; /* as a feature */
+enum { SANDBOXES_LEAVING_MS = 5000, SANDBOXES_POLL_MS = 10 };
 
 const char sandboxes_no_daemon[] = "sallyportd is not running: start it with `sallyportd --config "
 				   "FILE`, or both with `scripts/sallyport up`";
@@ -78,9 +76,13 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 }
 
 void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
-	struct dialler *dialler, const struct hosts_list *hosts)
+	struct dialler *dialler, const struct hosts_list *hosts, struct prober *prober)
 {
-	*s = (struct sandboxes){.loop = loop, .bpf = bpf, .dialler = dialler, .hosts = hosts};
+	*s = (struct sandboxes){.loop = loop,
+		.bpf = bpf,
+		.dialler = dialler,
+		.hosts = hosts,
+		.prober = prober};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
@@ -113,12 +115,12 @@ static int sandboxes_conflict(
 		if (one->state == SANDBOX_GONE || one->state == SANDBOX_LEAVING)
 			continue;
 		if (netns_same(&a->identity, &new->identity))
-			return fault_set(
-				fault, -EEXIST, "--netns: is attached already, as %s", a->id);
+			return fault_set(fault, -EEXIST,
+				"--netns: is attached already, as %s: detach that first", a->id);
 		if (cgroup_inside(&a->cgroup, &new->cgroup) ||
 			cgroup_inside(&new->cgroup, &a->cgroup))
-			return fault_set(
-				fault, -EEXIST, "--cgroup: overlaps with that of %s", a->id);
+			return fault_set(fault, -EEXIST,
+				"--cgroup: overlaps with that of %s: take one beside it", a->id);
 	}
 	return 0;
 }
@@ -134,7 +136,9 @@ static int sandboxes_admit(
 		return fault_set(fault, -EINVAL,
 			"--id: wants [a-z0-9][a-z0-9_.-]*, at most %d characters", PROTO_ID - 1);
 	if (sandboxes_find(s, spec->request->id))
-		return fault_set(fault, -EEXIST, "--id: %s is attached already", spec->request->id);
+		return fault_set(fault, -EEXIST,
+			"--id: %s is attached already: detach it first, or take another id",
+			spec->request->id);
 	if (!s->linked)
 		return fault_set(fault, -ENOTCONN, "%s", sandboxes_no_daemon);
 	if (s->count >= LIMIT_SANDBOXES)
@@ -226,6 +230,7 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	sandbox->asked = asked;
 	sandbox->offer_due = true;
 	sandbox->kill = spec->request->hold;
+	sandbox->strict = spec->request->strict;
 	sandbox->own_cgroup = spec->request->own_cgroup;
 	sandbox->next = s->first;
 	s->first = sandbox;
@@ -319,6 +324,7 @@ void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, cons
 				sandbox->attachment
 					->id); /* its network is taken away all the same */
 	}
+	upkeep_stop(sandbox);
 	attach_shut(sandbox->attachment);
 	sandboxes_drop_openings(s, sandbox);
 	sandboxes_tell(&sandbox->asked, error, text);
@@ -370,7 +376,6 @@ static void sandboxes_finish(
 	struct sandboxes *s, struct sandbox *sandbox, const struct proto_active *active)
 {
 	struct fault fault = {""};
-	char text[65];
 	int r;
 
 	r = sandboxes_take_openings(s, sandbox, active, &fault);
@@ -383,8 +388,19 @@ static void sandboxes_finish(
 	}
 	memcpy(sandbox->digest, active->digest, sizeof(sandbox->digest));
 	sandboxes_to(sandbox, SANDBOX_ACTIVE);
-	sandboxes_digest_text(sandbox->digest, text);
-	sandboxes_tell(&sandbox->asked, 0, text);
+	upkeep_prove(s, sandbox);
+}
+
+void sandboxes_attached(struct sandboxes *s, struct sandbox *sandbox, int error, const char *text)
+{
+	char digest[65];
+
+	if (error) {
+		sandboxes_end(s, sandbox, error, text, (struct sandbox_listener){NULL, NULL});
+		return;
+	}
+	sandboxes_digest_text(sandbox->digest, digest);
+	sandboxes_tell(&sandbox->asked, 0, digest);
 }
 
 int sandboxes_active(struct sandboxes *s, const struct proto_active *active)
@@ -432,7 +448,7 @@ static bool sandboxes_left(struct sandbox *sandbox)
 {
 	const struct attachment *a = sandbox->attachment;
 
-	if (sandbox->known)
+	if (sandbox->known || sandbox->selftest)
 		return false;
 	if (sandbox->kill && cgroup_populated(a->cgroup_fd)) {
 		(void)cgroup_kill(a->cgroup_fd); /* one may have been forked meanwhile where
@@ -483,7 +499,7 @@ static void sandboxes_reap(struct sandboxes *s)
 	while (*link) {
 		struct sandbox *one = *link;
 
-		if (one->state != SANDBOX_GONE) {
+		if (one->state != SANDBOX_GONE || one->selftest) {
 			link = &one->next;
 			continue;
 		}
@@ -520,42 +536,10 @@ void sandboxes_done(struct sandboxes *s)
 	notes_free(&s->notes);
 }
 
-void sandboxes_hosts_changed(struct sandboxes *s)
-{
-	for (struct sandbox *one = s->first; one; one = one->next)
-		one->hosts_due = one->state == SANDBOX_ACTIVE;
-	s->hosts_ms = 0;
-}
-
-/* Tables that do not have the host's addresses of now; the milliseconds until the next turn, -1 = all have. */
-static int sandboxes_renew_hosts(struct sandboxes *s, uint64_t now)
-{
-	unsigned int turns = 0;
-	bool failed = false;
-	int r;
-
-	if (now < s->hosts_ms)
-		return (int)(s->hosts_ms - now);
-	for (struct sandbox *one = s->first; one; one = one->next) {
-		if (!one->hosts_due || one->state != SANDBOX_ACTIVE)
-			continue;
-		if (turns++ == SANDBOXES_HOSTS)
-			return 0;
-		r = attach_renew_hosts(one->attachment);
-		one->hosts_due = r < 0;
-		failed |= r < 0;
-		sandboxes_note(s, one->attachment->id, sandboxes_hosts, r < 0 ? strerror(-r) : "",
-			"new addresses of the host are not refused by its nft table yet; is tried "
-			"again");
-	}
-	s->hosts_ms = failed ? now + SANDBOXES_HOSTS_MS : 0;
-	return failed ? SANDBOXES_HOSTS_MS : -1;
-}
-
 int sandboxes_tick(struct sandboxes *s)
 {
 	uint64_t now = clock_monotonic_ms();
-	int soonest = sandboxes_renew_hosts(s, now);
+	int soonest = upkeep_tick(s, now);
 
 	for (struct sandbox *one = s->first; one; one = one->next) {
 		int wait = sandboxes_turn(s, one, now);

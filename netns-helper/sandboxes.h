@@ -17,6 +17,10 @@
 #include "netns-helper/notes.h"
 #include "netns-helper/proto.h"
 
+struct loop;
+struct prober;
+struct selftest;
+
 enum sandbox_state {
 	SANDBOX_OFFERED, /* in the kernel, inactive; the daemon's answer is awaited until the
 			    deadline */
@@ -47,6 +51,11 @@ struct sandbox {
 	bool known; /* the daemon has had an OFFER and no GONE came: a detach withdraws it */
 	bool kill; /* its processes end with it */
 	bool own_cgroup; /* its cgroup is removed with it */
+	bool strict; /* what would be degraded fails its attach */
+	bool proving; /* the attach waits for the first self-test */
+	bool closed; /* the last self-test was bad: all but loopback is refused */
+	struct selftest *selftest; /* owned: one that runs; NULL = none */
+	uint64_t proof_ms; /* when the next begins, monotonic */
 	bool hosts_due; /* its table has the host's addresses of before */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
@@ -60,11 +69,13 @@ struct sandbox {
 struct sandboxes {
 	struct sandbox *first;
 	size_t count;
-	struct loop *loop; /* borrowed, like the next three */
+	struct loop *loop; /* borrowed, like the next four */
 	const struct lane_bpf *bpf;
 	struct dialler *dialler; /* NULL without BPF */
 	const struct hosts_list *hosts; /* the host's own addresses */
+	struct prober *prober;
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
+	uint64_t proof_ms; /* no self-test begins before */
 	bool linked; /* a daemon is connected */
 	pid_t daemon; /* … of this pid */
 	struct notes notes; /* about the machine */
@@ -74,7 +85,7 @@ struct sandboxes {
 extern const char sandboxes_no_daemon[];
 
 void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
-	struct dialler *dialler, const struct hosts_list *hosts);
+	struct dialler *dialler, const struct hosts_list *hosts, struct prober *prober);
 
 /* The sandbox of that id that is not GONE, or NULL. */
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id);
@@ -118,8 +129,8 @@ int sandboxes_gone(struct sandboxes *s, const char *id);
  */
 void sandboxes_note(struct sandboxes *s, const char *id, const char *feature, const char *reason,
 	const char *remedy);
-/* The host's addresses have changed: the next sandboxes_tick() sets them everywhere. */
-void sandboxes_hosts_changed(struct sandboxes *s);
+/* The outcome of the first self-test: told to who asked for the attach; an error ends the sandbox. */
+void sandboxes_attached(struct sandboxes *s, struct sandbox *sandbox, int error, const char *text);
 /* Frees what the machine's notes hold. Every sandbox must be GONE. */
 void sandboxes_done(struct sandboxes *s);
 

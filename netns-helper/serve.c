@@ -54,11 +54,13 @@
 #include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
 #include "netns-helper/privileges.h"
+#include "netns-helper/prober.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/sandboxes.h"
 #include "netns-helper/serve.h"
 #include "netns-helper/state.h"
+#include "netns-helper/upkeep.h"
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
@@ -98,6 +100,7 @@ struct serve {
 	struct loop_source listener;
 	struct loop_source signals;
 	struct hosts hosts;
+	struct prober prober;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
 	struct dialler *dialler; /* NULL without BPF */
@@ -248,7 +251,10 @@ static int answer_list(struct peer *peer, const union serve_message *m, const in
 			a->mode == PROTO_UPLINK ? "uplink" : "sealed", lane_name(a->lane),
 			(unsigned long long)a->cookie, a->listeners.nslots,
 			a->routes.v6 ? "yes" : "no",
-			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
+			sandbox->closed          ? " closed"
+			: sandbox->daemon_failed ? " refused-by-daemon"
+						 : "",
+			a->cgroup.text);
 	}
 	if (!sandbox)
 		reply.pid = (uint32_t)peer->serve->sandboxes.daemon;
@@ -499,7 +505,10 @@ static int serve_listen(struct serve *serve, const struct passwd *user, struct f
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch helper.sock: %s", strerror(-r));
 	r = privileges_serve();
-	return r < 0 ? fault_set(fault, r, "cannot drop privileges: %s", strerror(-r)) : 0;
+	if (r < 0)
+		return fault_set(fault, r, "cannot drop privileges: %s", strerror(-r));
+	r = prober_start(&serve->prober); /* with what is left of them */
+	return r < 0 ? fault_set(fault, r, "cannot start the prober: %s", strerror(-r)) : 0;
 }
 
 static void serve_close_peers(struct serve *serve)
@@ -522,30 +531,9 @@ static void serve_note_missing(struct serve *serve)
 		sandboxes_note(&serve->sandboxes, "", lack->feature, lack->reason, lack->remedy);
 }
 
-/* The host's addresses have changed, or cannot be read. */
 static void serve_hosts(struct hosts *hosts)
 {
-	struct serve *serve = container_of(hosts, struct serve, hosts);
-	struct programs *programs = serve->bpf.programs;
-	struct fault fault = {""};
-	int r = 0;
-
-	if (programs)
-		r = programs_set_hosts(programs, hosts->list.ip, hosts->list.n, &fault);
-	if (r < 0)
-		sandboxes_note(&serve->sandboxes, "", "host addresses",
-			fault.text[0] ? fault.text : strerror(-r),
-			"those of before are refused, new ones perhaps not: give the host memory");
-	else if (hosts->failed)
-		sandboxes_note(&serve->sandboxes, "", "host addresses", strerror(-hosts->failed),
-			"those of before are refused, new ones are not: give the host memory");
-	else if (hosts->list.cut)
-		sandboxes_note(&serve->sandboxes, "", "host addresses",
-			"the host has more addresses than are kept; the rest is not refused",
-			"have at most 1024, or start the helper in a network namespace of its own");
-	else
-		sandboxes_note(&serve->sandboxes, "", "host addresses", "", "");
-	sandboxes_hosts_changed(&serve->sandboxes);
+	upkeep_hosts(&container_of(hosts, struct serve, hosts)->sandboxes, hosts);
 }
 
 /* Start, service, end; each stage undoes only itself. */
@@ -557,8 +545,8 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	r = serve->bpf.programs ? dialler_new(serve->bpf.programs, &serve->loop,
 					  serve->options->private, fault, &serve->dialler)
 				: 0;
-	sandboxes_init(
-		&serve->sandboxes, &serve->loop, &serve->bpf, serve->dialler, &serve->hosts.list);
+	sandboxes_init(&serve->sandboxes, &serve->loop, &serve->bpf, serve->dialler,
+		&serve->hosts.list, &serve->prober);
 	if (r < 0)
 		goto out;
 	serve_note_missing(serve);
@@ -577,6 +565,7 @@ out:
 		daemon_link_done(&serve->link, serve->options->private);
 	sandboxes_done(&serve->sandboxes);
 	hosts_close(&serve->hosts);
+	prober_stop(&serve->prober);
 	cleanup_close(&serve->listener.fd);
 	dialler_free(serve->dialler);
 	lane_unload(&serve->bpf);
@@ -607,8 +596,10 @@ static int serve_start(struct serve *serve, struct fault *fault)
 
 int serve(const struct serve_options *options)
 {
-	struct serve serve = {
-		.options = options, .listener = {-1, serve_accept}, .signals = {-1, serve_signal}};
+	struct serve serve = {.options = options,
+		.listener = {-1, serve_accept},
+		.signals = {-1, serve_signal},
+		.prober = {.fd = -1}};
 	struct fault fault = {""};
 	int r;
 

@@ -303,6 +303,22 @@ int steer_program_set_locals(
 		     : 0;
 }
 
+int steer_program_verify(const struct steer_netns *s, uint64_t netns_inode, struct fault *f)
+{
+	_cleanup_close_ int link = pins_open_link(s->pins, s->id, STEER_NAME);
+	struct bpf_link_info info = {0};
+	uint32_t n = sizeof(info);
+	int r = link < 0 ? link : bpf_obj_get_info_by_fd(link, &info, &n) < 0 ? -errno : 0;
+
+	/* of a link that was detached the inode is 0 */
+	if (r == 0 && (info.type != BPF_LINK_TYPE_NETNS || info.netns.netns_ino != netns_inode))
+		r = -ENOENT;
+	return r < 0 ? fault_set(f, r,
+			       "the sk_lookup program is not attached to its network namespace any "
+			       "more")
+		     : 0;
+}
+
 int steer_program_dropped(const struct steer_netns *s, uint64_t *ret)
 {
 	const uint32_t count = CAPTURE_STEER_COUNT;

@@ -59,6 +59,9 @@ int steer_program_deactivate(struct steer_netns *s);
 int steer_program_set_locals(
 	struct steer_netns *s, const uint8_t (*locals)[16], size_t n, struct fault *f);
 
+/* Whether the program is still attached to the netns of that inode; -ENOENT: it is not. */
+int steer_program_verify(const struct steer_netns *s, uint64_t netns_inode, struct fault *f);
+
 /* How many lookups ended in a drop so far. */
 int steer_program_dropped(const struct steer_netns *s, uint64_t *ret);
 

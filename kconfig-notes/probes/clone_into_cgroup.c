@@ -26,8 +26,7 @@ int main(void)
 		n = read(fd, line, sizeof(line));
 		_exit(n > 0 && write(ends[1], line, (size_t)n) == n ? 0 : 1);
 	}
-	if (child < 0)
-		probe_skipped("clone3(CLONE_INTO_CGROUP): %s", strerror(errno));
+	probe_need(child > 0, "clone3(CLONE_INTO_CGROUP)");
 	probe_need(waitpid(child, &status, 0) == child && status == 0, "a child");
 	probe_need(read(ends[0], line, sizeof(line) - 1) > 0, "its answer");
 	if (!strstr(line, strrchr(probe_cgroup_path, '/')))

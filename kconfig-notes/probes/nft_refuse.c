@@ -59,6 +59,7 @@ static void refuse(struct nft_batch *b, uint8_t protocol)
 	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SREG, NFT_REG_1);
 	probe_need(nftnl_expr_set_str(e, NFTNL_EXPR_LOOKUP_SET, SET) == 0, "memory");
 	nftnl_expr_set_u32(e, NFTNL_EXPR_LOOKUP_SET_ID, 1);
+	(void)probe_nft_expr(r, "counter");
 	probe_nft_reject(b, r, protocol == IPPROTO_TCP);
 }
 

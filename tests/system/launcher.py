@@ -6,6 +6,7 @@ import subprocess
 
 import topology
 from stack import ROOT, build_folder
+from waiting import PATIENCE
 
 LAUNCHER = os.path.join(ROOT, "scripts", "sallyport")
 
@@ -30,7 +31,7 @@ def command(world, *arguments):
 
 def run(world, *arguments, timeout=60, **options):
     return subprocess.run(
-        command(world, *arguments), capture_output=True, text=True, timeout=timeout, env=environment(),
+        command(world, *arguments), capture_output=True, text=True, timeout=timeout * PATIENCE, env=environment(),
         stdin=subprocess.DEVNULL, check=False, **options,
     )
 

@@ -18,7 +18,7 @@ import threading
 
 import topology
 from origin.netns import Netns
-from waiting import until
+from waiting import PATIENCE, until
 
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 PYTHON = "/usr/bin/python3"
@@ -163,7 +163,7 @@ class Sandbox:
 
     @staticmethod
     def _finished(command, timeout, check, **options):
-        done = subprocess.run(command, capture_output=True, timeout=timeout, cwd="/", **options)
+        done = subprocess.run(command, capture_output=True, timeout=timeout * PATIENCE, cwd="/", **options)
         done.stdout, done.stderr = (
             part.decode("utf-8", "replace") if isinstance(part, bytes) else part
             for part in (done.stdout, done.stderr)

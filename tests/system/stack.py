@@ -4,6 +4,7 @@
 Life: start() (helper, then daemon), any number of kill_daemon()/start_daemon(), stop(). stop() insists on
 clean exits and on logs without a sanitizer's report. Several stacks can run side by side.
 """
+import errno
 import json
 import os
 import pwd
@@ -14,7 +15,7 @@ import subprocess
 
 import http.client
 
-from waiting import until
+from waiting import PATIENCE, until
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 USER = "sallyport"
@@ -43,8 +44,7 @@ class Stack:
         self.world = world
         self.build = build_folder()
         self.state = os.path.join(world.run, name)
-        self.cgroup = os.path.join(world.cgroup, f"stack-{name}")
-        self.cgroups = {name: f"{self.cgroup}.{name}" for name in ("helper", "daemon")}  # the daemon has its own
+        self.cgroups = {part: os.path.join(world.cgroup, f"stack-{name}.{part}") for part in ("helper", "daemon")}
         for cgroup in self.cgroups.values():
             os.mkdir(cgroup)
         self.wrapper = list(wrapper)
@@ -148,10 +148,19 @@ class Stack:
             if FAULTS.search(self.log(name)):
                 problems.append(f"{name} reports a fault: {self.log(name)[-3000:]}")
         for cgroup in self.cgroups.values():
-            os.rmdir(cgroup)
+            until(lambda: self._removed(cgroup), f"the end of what {cgroup} holds")  # the prober ends behind its helper
         with open("/proc/self/mounts", encoding="utf-8") as mounts:
             problems += [f"still mounted: {line}" for line in mounts if self.state in line]
         assert not problems, "; ".join(problems)
+
+    @staticmethod
+    def _removed(cgroup):
+        try:
+            os.rmdir(cgroup)
+            return True
+        except OSError as error:
+            assert error.errno == errno.EBUSY, error
+            return False
 
     # ---- what they say -------------------------------------------------------------------------------
 
@@ -176,13 +185,13 @@ class Stack:
     def ctl(self, *arguments, **options):
         return subprocess.run(
             [self.tool("sallyportctl"), "--state", self.state, *arguments],
-            capture_output=True, text=True, timeout=30, **options,
+            capture_output=True, text=True, timeout=30 * PATIENCE, **options,
         )
 
     def netns(self, *arguments, **options):
         return subprocess.run(
             [self.tool("sallyport-netns"), "--state", self.state, *arguments],
-            capture_output=True, text=True, timeout=30, **options,
+            capture_output=True, text=True, timeout=30 * PATIENCE, **options,
         )
 
     @property

@@ -221,10 +221,20 @@ def test_a_state_directory_for_everybody(tmp_path, probes):
 
 
 def test_a_daemon_that_shares_its_cgroup(stack, probes):
+    own = stack.cgroups["daemon"]
     said = Said("--state", stack.state, "--probes", probes.folder)
     assert said.findings["state"]["state"] == "ok", said.text
-    assert said.findings["own_cgroup"]["state"] == "without"
-    assert os.path.basename(stack.cgroup) in said.line("own_cgroup")
+    assert said.findings["own_cgroup"]["state"] == "ok", said.text
+    guest = subprocess.Popen(["sleep", "60"])
+    try:
+        with open(os.path.join(own, "cgroup.procs"), "w", encoding="utf-8") as procs:
+            procs.write(str(guest.pid))
+        said = Said("--state", stack.state, "--probes", probes.folder)
+        assert said.findings["own_cgroup"]["state"] == "without"
+        assert os.path.basename(own) in said.line("own_cgroup")
+    finally:
+        guest.kill()
+        guest.wait()
 
 
 @pytest.mark.parametrize("arguments", [["--lane", "ebpf"], ["--mode", "open"], ["now"]])

@@ -55,6 +55,12 @@ enum {
 		1000, /* reading on after our last byte, so that a refusal is not lost to a reset */
 	TIME_LIMIT_TOLD = 1000, /* between records of connections over a limit, of one sandbox */
 	TIME_SOURCE_CHECK = 1000, /* between looks at credential files */
+	TIME_SELFTEST = 2000, /* the self-test of one sandbox, by the helper */
+	TIME_SELFTEST_KNOCK = 1000, /* one attempt of it, whole seconds */
+	TIME_SELFTEST_REAP = 10, /* between looks at a process of it that was killed */
+	TIME_SELFTEST_EVERY = 10000, /* between two of one sandbox */
+	TIME_SELFTEST_AGAIN = 1000, /* the same while it is degraded */
+	TIME_SELFTEST_GAP = 50, /* between the beginnings of any two */
 };
 
 #endif

@@ -24,8 +24,6 @@ const struct need need_rows[] = {
 		"CONFIG_NET_NS; CAP_SYS_ADMIN; sysctl user.max_net_namespaces", NEED_KERNEL},
 	{"nft_refuse", NEED_ALL, true, "refusals for what the programs do not see",
 		"CONFIG_NF_TABLES, NF_TABLES_INET, NFT_REJECT_INET; CAP_NET_ADMIN", NEED_KERNEL},
-	{"sock_diag", NEED_ALL, true, "finding sockets of others before a sandbox is attached",
-		"CONFIG_INET_DIAG, INET_UDP_DIAG, SOCK_CGROUP_DATA", NEED_KERNEL},
 	{"uring_setup", NEED_ALL, false, "the daemon's workers", "CONFIG_IO_URING", NEED_URING},
 	{"uring_restrictions", NEED_ALL, false, "rings that do no more than they must",
 		"CONFIG_IO_URING", NEED_URING},
@@ -52,6 +50,8 @@ const struct need need_rows[] = {
 		"CONFIG_CGROUP_BPF, INET", NEED_BPF_KERNEL},
 	{"sk_lookup", NEED_BPF, true, "capturing every connection",
 		"CONFIG_BPF_SYSCALL, INET, NET_NS; CAP_NET_ADMIN", NEED_BPF_KERNEL},
+	{"clone_into_cgroup", NEED_BPF, true, "proving that the programs are asked (self-test)",
+		"CONFIG_CGROUPS (cgroup v2)", NEED_BPF_KERNEL},
 	{"unprivileged_maps", NEED_BPF, true, "the daemon's look at who connected",
 		"CONFIG_BPF_SYSCALL", NEED_BPF_KERNEL},
 
@@ -61,10 +61,6 @@ const struct need need_rows[] = {
 		"CONFIG_NFT_TPROXY, NF_TPROXY_IPV4, NF_TPROXY_IPV6",
 		"boot a kernel with these options (kconfig-notes/nft-lane.config), or load their "
 		"modules; the bpf lane does without"},
-	{"nft_hash", NEED_NFT, true, "sharing connections out over the workers without BPF",
-		"CONFIG_NFT_HASH",
-		"boot a kernel with this option (kconfig-notes/nft-lane.config), or load its "
-		"module; the bpf lane does without"},
 
 	{"ip_rules", NEED_UPLINK, true, "replies that leave while the rest is captured",
 		"CONFIG_IP_MULTIPLE_TABLES, IPV6_MULTIPLE_TABLES; CAP_NET_ADMIN",
@@ -84,10 +80,13 @@ const struct need need_rows[] = {
 		"CONFIG_NF_CONNTRACK, NFT_CT",
 		"boot a kernel with these options (kconfig-notes/uplink.config), or load their "
 		"modules"},
+	{"sock_diag", NEED_EXTRA, true,
+		"telling a container's sockets from those of others at attach",
+		"CONFIG_INET_DIAG, INET_TCP_DIAG, INET_UDP_DIAG, SOCK_CGROUP_DATA",
+		"boot a kernel with these options (kconfig-notes/required.config), or load their "
+		"modules; without them attach before the container listens"},
 	{"cgroup_kill", NEED_EXTRA, true, "ending all of a sandbox at once",
 		"CONFIG_CGROUPS (cgroup v2)", "none is needed: processes are signalled one by one"},
-	{"clone_into_cgroup", NEED_EXTRA, true, "a self-test that begins in the sandbox's cgroup",
-		"CONFIG_CGROUPS (cgroup v2)", "none is needed: the child moves itself"},
 	{"peer_pidfd", NEED_EXTRA, false, "naming who asks over the control socket for good",
 		"Linux 6.5", "none is needed: the process id is used"},
 };
