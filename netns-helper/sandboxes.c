@@ -78,11 +78,8 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
 	struct dialler *dialler, const struct hosts_list *hosts, struct prober *prober)
 {
-	*s = (struct sandboxes){.loop = loop,
-		.bpf = bpf,
-		.dialler = dialler,
-		.hosts = hosts,
-		.prober = prober};
+	*s = (struct sandboxes){
+		.loop = loop, .bpf = bpf, .dialler = dialler, .hosts = hosts, .prober = prober};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
