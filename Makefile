@@ -71,7 +71,7 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_helper   := bounding notes unix_paths
+UNIT_helper   := bounding dial_openings notes unix_paths
 UNIT_proxy    := decide journal notes refusal refuse rewrite_head
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
 
@@ -204,6 +204,7 @@ $(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper
 UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
+$(B)/unit/test_helper_dial_openings: $(B)/netns-helper/openings.o
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
 BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \

@@ -20,6 +20,8 @@
  *   executables  struct capture_exe_key → struct capture_path, paths of programs that were seen
  *   cgroups      cgroup id → struct capture_path
  *   hosts        16-byte address → 1: the host's own addresses, which are refused
+ *   dial_exceptions, dial_openings  what the daemon's own sockets may reach beyond public addresses:
+ *                struct capture_dial_key → 1; struct capture_range_key → struct capture_opened
  *
  *   links/ID/HOOK  the programs attached to a sandbox (bpftool link show pinned …)
  *

@@ -291,9 +291,15 @@ int dialler_new(struct programs *programs, struct loop *loop, bool remove, struc
 		.remove = remove,
 		.cgroup = -1};
 	r = programs_open_account(programs, CAPTURE_DIALLER, &verdicts, &budgets);
+	r = r ? r
+	      : pins_put_map(&programs->pins, "dial_exceptions",
+			bpf_map__fd(programs->bpf->maps.dial_exceptions));
+	r = r ? r
+	      : pins_put_map(&programs->pins, "dial_openings",
+			bpf_map__fd(programs->bpf->maps.dial_openings));
 	if (r < 0) {
 		free(d);
-		return fault_set(f, r, "cannot make the dialler's counters: %s", strerror(-r));
+		return fault_set(f, r, "cannot make the dialler's maps: %s", strerror(-r));
 	}
 	*ret = d;
 	return 0;

@@ -161,6 +161,10 @@ class Watch:
         self._world.sniffer.settle()
         return [p for p in self._world.sniffer.since(self._packets) if p.target in addresses]
 
+    def packets(self):
+        self._world.sniffer.settle()
+        return self._world.sniffer.since(self._packets)
+
     def questions(self):
         self._world.sniffer.settle()
         return self._world.nameserver.questions[self._questions :]
