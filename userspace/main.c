@@ -367,11 +367,11 @@ static int main_signals(struct daemon *d)
 	return d->signals < 0 ? log_errno(-errno, "signals") : 0;
 }
 
-static bool main_refuse_peer(void *arg, pid_t pid, uid_t uid, const char *cgroup)
+static bool main_refuse_peer(void *arg, pid_t pid, uid_t uid, uint64_t netns, const char *cgroup)
 {
 	(void)pid;
 	(void)uid;
-	return registry_inside(((struct daemon *)arg)->registry, cgroup);
+	return registry_inside(((struct daemon *)arg)->registry, netns, cgroup);
 }
 
 static int main_control(struct daemon *d)

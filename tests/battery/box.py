@@ -11,6 +11,7 @@
 The wire is there before the attach, when the sockets that are to be older than it are made. A sealed sandbox
 loses it then, an uplink one and the baseline keep it. What `enter` starts comes after the attach.
 """
+import fcntl
 import json
 import os
 import queue
@@ -26,6 +27,16 @@ from stack import build_folder
 
 ATTEMPTS = os.path.join(build_folder(), "tests", "battery", "attempts")
 CREW_SECONDS = 120
+CLOSED = "sallyport-battery-"  # a folder below /run: under no prefix that is allowed by default
+
+
+def sweep():
+    """Removes what batteries left whose process was killed before it could."""
+    topology.sweep()
+    for name in os.listdir("/run"):
+        folder = os.path.join("/run", name)
+        if name.startswith(CLOSED) and topology.abandoned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Wire:
@@ -76,7 +87,9 @@ class Outsider:
     def __init__(self, world, nonce):
         self.netns = topology.Netns("outer")
         self.wire = Wire(world, self.netns, 2, "out")
-        self.closed = tempfile.mkdtemp(prefix="sallyport-battery-", dir="/run")
+        self.closed = tempfile.mkdtemp(prefix=CLOSED, dir="/run")
+        self._lock = os.open(os.path.join(self.closed, "lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)  # says that we live
         os.chmod(self.closed, 0o755)
         os.symlink(".", os.path.join(self.closed, "tmp"))
         self.open = os.path.join(world.run, "open")
@@ -102,6 +115,7 @@ class Outsider:
         self.wire.cut()
         self.netns.close()
         os.rmdir(self.cgroup)
+        os.close(self._lock)
         shutil.rmtree(self.closed)
         shutil.rmtree(self.open)
 

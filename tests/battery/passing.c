@@ -278,6 +278,25 @@ static void passing_helper(const struct arena *a)
 	report(SAID_EXPOSED, 0, "the helper detached the sandbox");
 }
 
+/* The daemon's socket: whoever is served there commands it. */
+static void passing_control(const struct arena *a)
+{
+	static const char request[] = "GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n";
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int sock = tries(socket(AF_UNIX, SOCK_STREAM, 0), "socket");
+	char reply[256];
+	ssize_t n;
+
+	passing_put(&to, "%s/%s", a->scene->state, "control.sock");
+	(void)tries(connect(sock, (struct sockaddr *)&to, passing_length(&to)), "connect");
+	(void)tries(send(sock, request, sizeof(request) - 1, MSG_NOSIGNAL), "send");
+	n = tries(recv(sock, reply, sizeof(reply) - 1, 0), "recv");
+	reply[n] = '\0';
+	if (n == 0 || !strstr(reply, " 200 "))
+		report(SAID_REFUSED, 0, n ? "another status" : "closed");
+	report(SAID_EXPOSED, 0, "the daemon serves it");
+}
+
 static const struct attempt passing_rows[] = {
 	{"passed-tcp", "passing", passing_descriptor, ARG(OUTSIDER_TCP, WAY_CLOSED)},
 	{"passed-udp", "passing", passing_descriptor, ARG(OUTSIDER_UDP, WAY_CLOSED)},
@@ -318,6 +337,9 @@ static const struct attempt passing_rows[] = {
 	{"relay-nested-netns", "unix", passing_nested, WAY_CLOSED},
 	{"relay-uring", "unix", passing_ring},
 	{"stranger-relay", "unix", passing_relay, ARG(SOCK_STREAM, WAY_CLOSED), ATTEMPT_STRANGER},
+	{"daemon-control", "helper", passing_control, 0, ATTEMPT_INSIDE},
+	{"stranger-daemon-control", "helper", passing_control, 0,
+		ATTEMPT_INSIDE | ATTEMPT_STRANGER},
 	{"helper-detach", "helper", passing_helper, 0, ATTEMPT_INSIDE},
 	{"stranger-helper-detach", "helper", passing_helper, 0, ATTEMPT_INSIDE | ATTEMPT_STRANGER},
 };

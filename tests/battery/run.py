@@ -20,7 +20,7 @@ sys.path[:0] = [path for path in (HERE, os.path.join(os.path.dirname(HERE), "sys
 import documents  # noqa: E402
 import topology  # noqa: E402
 import verdicts  # noqa: E402
-from box import ATTEMPTS, Box, Outsider  # noqa: E402
+from box import ATTEMPTS, Box, Outsider, sweep  # noqa: E402
 from judge import Judge  # noqa: E402
 from stack import Stack  # noqa: E402
 from waiting import until  # noqa: E402
@@ -38,7 +38,7 @@ class Battery:
     """The world, one stack, the judge; each combination in a sandbox of its own."""
 
     def __init__(self):
-        topology.sweep()
+        sweep()
         self.nonce = os.urandom(3).hex()
         self.world = topology.Topology()
         self.stack = Stack(self.world, "main", credentials=[("swap-*", documents.write_credentials(self.world))])

@@ -222,7 +222,7 @@ def remove(run, cgroup):
     shutil.rmtree(run, ignore_errors=True)
 
 
-def _abandoned(run):
+def abandoned(run):
     """Nobody holds its lock. (A process id would say nothing across pid namespaces and chroots.)"""
     try:
         lock = os.open(os.path.join(run, "lock"), os.O_RDWR)
@@ -241,7 +241,7 @@ def sweep():
     """Removes what runs of ours left whose process was killed before it could."""
     for name in os.listdir(PARENT):
         run = os.path.join(PARENT, name)
-        if name.startswith(PREFIX) and _abandoned(run):
+        if name.startswith(PREFIX) and abandoned(run):
             remove(run, os.path.join(cgroup_mount(), name))
 
 

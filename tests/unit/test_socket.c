@@ -40,6 +40,7 @@ struct fixture {
 	char cgroup[CONTROL_CGROUP];
 	pid_t pid;
 	uid_t uid;
+	uint64_t netns;
 	/* the client's failure: cmocka's asserts belong to the first thread */
 	char failed[256];
 	char *got;
@@ -77,6 +78,9 @@ static unsigned source_sandboxes(void *arg, struct slice id, struct json *j)
 		.id = "box",
 		.policy = "agent",
 		.mode = "enforce",
+		.network = "sealed",
+		.lane = "bpf",
+		.degraded = source_degraded,
 		.digest = {0xab, [31] = 0x01},
 		.connections = 5,
 		.refusals = 2,
@@ -115,13 +119,14 @@ static unsigned big(const void *arg, const struct control_request *request, stru
 
 static const struct control_route big_routes[] = {{"GET", "/big/{how}", big, ""}};
 
-static bool refuse_peer(void *arg, pid_t pid, uid_t uid, const char *cgroup)
+static bool refuse_peer(void *arg, pid_t pid, uid_t uid, uint64_t netns, const char *cgroup)
 {
 	struct fixture *f = arg;
 
 	f->refusals_asked++;
 	f->pid = pid;
 	f->uid = uid;
+	f->netns = netns;
 	strcpy(f->cgroup, cgroup);
 	return f->refuse;
 }
@@ -266,9 +271,11 @@ static void run(struct fixture *f, void (*client)(struct fixture *f))
 #define BOX                                                                                        \
 	"{\"id\":\"box\",\"policy\":\"agent\",\"digest\":"                                         \
 	"\"ab00000000000000000000000000000000000000000000000000000000000001\",\"mode\":"           \
-	"\"enforce\","                                                                             \
+	"\"enforce\",\"state\":\"active\",\"network\":\"sealed\",\"lane\":\"bpf\","                \
 	"\"counters\":{\"connections\":5,\"open\":0,\"requests\":0,\"denied\":0,\"swaps\":0,"      \
-	"\"misdirected\":0,\"refusals\":2},\"credentials\":[{\"name\":\"GH_TOKEN\",\"state\":"     \
+	"\"misdirected\":0,\"refusals\":2},\"degraded\":[{\"feature\":\"ipv6\",\"reason\":"        \
+	"\"no IPv6 here\",\"remedy\":\"load the "                                                  \
+	"module\"}],\"credentials\":[{\"name\":\"GH_TOKEN\",\"state\":"                            \
 	"\"available\",\"env\":\"GH_TOKEN\"},{\"name\":\"KEY\",\"state\":\"unavailable\","         \
 	"\"cause\":\"no "                                                                          \
 	"file\"}]}"
@@ -324,6 +331,17 @@ static void client_rows(struct fixture *f)
 	}
 }
 
+static uint64_t own_netns(void)
+{
+	int sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	uint64_t cookie = 0;
+	socklen_t n = sizeof(cookie);
+
+	assert_return_code(getsockopt(sock, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &n), errno);
+	(void)close(sock);
+	return cookie;
+}
+
 static void test_rows(void **state)
 {
 	struct fixture *f = *state;
@@ -333,6 +351,7 @@ static void test_rows(void **state)
 	assert_int_equal(f->refusals_asked, ARRAY_SIZE(asked));
 	assert_int_equal(f->pid, getpid());
 	assert_int_equal(f->uid, getuid());
+	assert_int_equal(f->netns, own_netns());
 	assert_int_equal(f->cgroup[0], '/');
 }
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.environ["SALLYPORT_BUILD"]
@@ -28,6 +29,7 @@ STEPS = {
     "probe": ("one probe of the kernel, in full", 120, [f"{BUILD}/probes/"]),
     "system": ("the system tests (slow; not run unless named)", 10800, [*PYTEST, "tests/system"]),
 }
+FAMILIES = 46  # AF_MAX of Linux 6.1
 USUAL = ("doctor", "bpf", "try", "battery")
 
 
@@ -125,13 +127,24 @@ def power_off(failed):
     signal.pause()
 
 
+def load_families():
+    """What socket() would load by itself, one after the other and slowly here, while a test's clock ticks."""
+    for number in range(FAMILIES):
+        subprocess.run(["/usr/sbin/modprobe", "-q", f"net-pf-{number}"], check=False)
+    for name in ("veth", "dummy", "tun", "nf_tables", "nf_conntrack", "nft_ct", "nft_reject_inet", "nft_tproxy"):
+        subprocess.run(["/usr/sbin/modprobe", "-q", name], check=False)
+
+
 def main():
     failed = ["nothing was run"]
     try:
         names = sys.argv[1:] or USUAL
         say(f"Linux {os.uname().release}; steps: {' '.join(names)}")
+        load_families()
         failed = [name for name in names if not step(name)]
         say(f"{len(names) - len(failed)} steps passed, {len(failed)} failed{': ' + ' '.join(failed) if failed else ''}")
+    except Exception:  # pylint: disable=broad-except # nobody is left to tell it to
+        traceback.print_exc()
     finally:
         power_off(failed)
 

@@ -11,8 +11,9 @@
  * all connections are in use, or the process is out of descriptors, the listener is not watched and
  * peers wait in the backlog.
  *
- * Who may connect is decided by the socket's mode and group. The check of the peer's cgroup comes
- * on top of it, and holds for root as well: a process in a sandbox never talks to the daemon.
+ * Who may connect is decided by the socket's mode and group. The check of the peer's cgroup and
+ * network namespace comes on top of it, and holds for root as well: a process in a sandbox never
+ * talks to the daemon.
  * SO_PEERCRED has the pid of the process that called connect(2); if that one is gone, its cgroup
  * cannot be read and the peer is refused. What remains is a pid that was given to a new process in
  * between; SO_PEERPIDFD closes that from Linux 6.5 on, Debian 12 has 6.1.
@@ -168,16 +169,20 @@ static bool control_welcome(const struct control *c, int fd)
 {
 	char cgroup[CONTROL_CGROUP];
 	struct ucred cred;
-	socklen_t n = sizeof(cred);
+	uint64_t netns;
+	socklen_t n = sizeof(cred), size = sizeof(netns);
 
 	if (!c->setup.refuse_peer)
 		return true;
 	/* a pid of 0 is one outside our pid namespace */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0 || cred.pid <= 0)
 		return false;
+	/* an accepted unix socket lies in the namespace of the one that connected */
+	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &netns, &size) < 0)
+		return false;
 	if (control_cgroup(cred.pid, cgroup) < 0)
 		return false;
-	return !c->setup.refuse_peer(c->setup.refuse_arg, cred.pid, cred.uid, cgroup);
+	return !c->setup.refuse_peer(c->setup.refuse_arg, cred.pid, cred.uid, netns, cgroup);
 }
 
 static void control_listen_again(struct control *c)

@@ -51,11 +51,12 @@ struct control_setup {
 	unsigned nroutes;
 	const void *source; /* given to the handlers */
 	/*
-	 * Asked before a byte of the peer is read. cgroup is the peer's path in the cgroup v2
-	 * hierarchy as /proc/PID/cgroup has it ("/a/b"). true closes the connection. A peer whose
-	 * cgroup cannot be read is refused without asking. May be NULL.
+	 * Asked before a byte of the peer is read. netns is the cookie of the network namespace in
+	 * which the peer's socket was made, cgroup the peer's path in the cgroup v2 hierarchy as
+	 * /proc/PID/cgroup has it ("/a/b"). true closes the connection. A peer of whom one of them
+	 * cannot be had is refused without asking. May be NULL.
 	 */
-	bool (*refuse_peer)(void *arg, pid_t pid, uid_t uid, const char *cgroup);
+	bool (*refuse_peer)(void *arg, pid_t pid, uid_t uid, uint64_t netns, const char *cgroup);
 	void *refuse_arg;
 };
 

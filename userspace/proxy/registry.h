@@ -39,7 +39,8 @@ void registry_free(struct registry *r);
 
 /* For the control socket. */
 void registry_source(struct registry *r, struct control_source *ret);
-/* Whether the cgroup (as /proc/PID/cgroup has it) lies in an attached sandbox. */
-bool registry_inside(struct registry *r, const char *cgroup);
+/* Whether the namespace (its cookie) is an attached sandbox's, or the cgroup (as /proc/PID/cgroup has
+ * it) lies in one. */
+bool registry_inside(struct registry *r, uint64_t netns, const char *cgroup);
 
 #endif

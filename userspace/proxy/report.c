@@ -156,7 +156,7 @@ static bool report_attached(const struct registry *r, const char *path)
 	return false;
 }
 
-bool registry_inside(struct registry *r, const char *cgroup)
+bool registry_inside(struct registry *r, uint64_t netns, const char *cgroup)
 {
 	char path[PATH_MAX];
 	size_t root = strlen(r->cgroup_root);
@@ -164,6 +164,9 @@ bool registry_inside(struct registry *r, const char *cgroup)
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return true; /* cannot be judged */
+	for (const struct sandbox *s = r->first; s; s = s->next)
+		if (s->at.netns == netns)
+			return true;
 	for (;;) {
 		char *slash;
 
