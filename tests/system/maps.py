@@ -8,7 +8,7 @@ import struct
 DIALLER = (1 << 64) - 1  # in the place of a cookie
 PASSES = ("passed", "dns", "local", "opened")
 EXTRA = ("suppressed", "lost")
-COUNTED_ONLY = ("egress",)  # packets, which have no caller
+COUNTED_ONLY = ("egress", "probe")  # packets, which have no caller; the self-test, which nobody wants to read of
 
 
 def text(value):
