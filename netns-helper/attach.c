@@ -109,7 +109,8 @@ static int attach_inspect(void *arg)
 {
 	struct attach_inside *in = arg;
 	struct attachment *a = in->a;
-	const struct foreign_spec foreign = {.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id};
+	const struct foreign_spec foreign = {
+		.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id, .uplink = a->mode == PROTO_UPLINK};
 	int r = foreign_verify(&foreign, in->fault, &a->resolver);
 
 	if (r == 0 && a->mode == PROTO_SEALED)
