@@ -17,13 +17,14 @@
  * A failure anywhere undoes what was done, in reverse. Uniqueness among sandboxes is the caller's
  * question.
  *
- * Not here: who asked, the daemon, ending processes. #syscalls: fcntl close, and those of the parts
+ * Not here: who asked, the daemon, ending processes. #syscalls: fcntl getrandom close, and those of the parts
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "bpf/capture.h"
@@ -167,6 +168,7 @@ static int attach_table(struct attachment *a, bool closed, struct fault *fault)
 		.closed = closed,
 		.locals = a->uplink.addresses.list,
 		.nlocals = a->uplink.addresses.n,
+		.inbound = a->inbound,
 		.resolver = a->resolver,
 		.hosts = a->hosts->ip,
 		.nhosts = a->hosts->n,
@@ -303,8 +305,12 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
 		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
 		r = fault_set(fault, -EINVAL, "the own addresses do not parse");
-	else
+	else if (getrandom(&a->inbound, sizeof(a->inbound), 0) != sizeof(a->inbound))
+		r = fault_set(fault, -EIO, "the kernel gives no random number");
+	else {
+		a->inbound |= 1; /* 0 is what every other connection has */
 		r = attach_steps(a, spec, fault);
+	}
 	if (r < 0) {
 		attach_undo(a);
 		attach_free(a);

@@ -176,3 +176,98 @@ def test_other_links_are_taken(wired, kind):
     except RuntimeError as error:
         pytest.skip(f"the kernel has none: {error}")
     assert sandbox.try_attach().returncode == 0
+
+
+# ---- conntrack ---------------------------------------------------------------------------------------
+
+ENTRY = r"""
+import socket, struct, sys
+
+def attribute(kind, data):
+    return struct.pack("HH", 4 + len(data), kind) + data + b"\0" * (-len(data) % 4)
+
+def nest(kind, *parts):
+    return attribute(kind | 0x8000, b"".join(parts))
+
+def ends(kind, source, target, sport, dport):
+    return nest(kind, nest(1, attribute(1, socket.inet_aton(source)), attribute(2, socket.inet_aton(target))),
+                nest(2, attribute(1, bytes([17])), attribute(2, struct.pack("!H", sport)),
+                     attribute(3, struct.pack("!H", dport))))
+
+own, far, mark = sys.argv[1], "203.0.113.80", int(sys.argv[2])
+body = struct.pack("BBH", 2, 0, 0) + ends(1, far, own, 443, 4000) + ends(2, own, far, 4000, 443)
+body += attribute(3, struct.pack("!I", 0x4e | 8)) + attribute(7, struct.pack("!I", 100000))
+body += attribute(8, struct.pack("!I", mark))
+with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12) as sock:
+    sock.bind((0, 0))
+    sock.send(struct.pack("IHHII", 16 + len(body), 0x100, 1 | 4 | 0x400 | 0x200, 1, 0) + body)
+    print(struct.unpack_from("i", sock.recv(4096), 16)[0])
+"""
+REPLY = """
+import socket, sys
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.bind((sys.argv[1], 4000))
+sock.sendto(b"prepared", ("203.0.113.80", 443))
+"""
+
+
+def marks(sandbox):
+    """What the table marks connections with that came in."""
+    text = sandbox.netns.run("nft", "list", "chain", "inet", "sallyport", "begin").stdout
+    return {int(line.split("ct mark set ")[1].split()[0], 0) for line in text.splitlines() if "ct mark set" in line}
+
+
+def test_an_inbound_connection_that_was_entered_by_hand_before_the_attach(wired, far):
+    """Its other side would be a reply. The mark by which the table knows them cannot be known before."""
+    sandbox, other = wired("--bounding", "none"), wired("--bounding", "none")
+    assert other.attach() and len(marks(other)) == 1 and 0 not in marks(other)
+    made = sandbox.netns.run(PYTHON, "-c", ENTRY, sandbox.ip4, str(*marks(other)))
+    if made.stdout.strip() != "0":
+        pytest.skip(f"the kernel takes no entry: {made.stdout}")
+    sandbox.attach()
+    assert marks(sandbox) != marks(other)
+    place = far.capture.settle(sandbox)
+    assert sandbox.run([PYTHON, "-c", REPLY, sandbox.ip4]).returncode == 0
+    assert not left(far, sandbox, place)
+    # the control: with the mark it is a reply
+    assert sandbox.netns.run(PYTHON, "-c", ENTRY.replace("443", "8080"), sandbox.ip4,
+                                      str(*marks(sandbox))).stdout.strip() == "0"
+    assert sandbox.run([PYTHON, "-c", REPLY.replace("443", "8080"), sandbox.ip4]).returncode == 0
+    assert left(far, sandbox, place)
+
+
+# ---- groups ------------------------------------------------------------------------------------------
+
+JOIN = """
+import socket, struct, sys, time
+sock = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+index = struct.pack("@I", socket.if_nametoindex("eth0"))
+for scope in (0x0e, 0x02):
+    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, bytes([0xff, scope]) + b"prepared".ljust(14, b".") + index)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+def reports(far, sandbox, group, since):
+    """Reports of membership with that group."""
+    far.capture.settle(sandbox)
+    return [f for port, outgoing, f in far.capture.frames[since:] if port == sandbox.port and not outgoing
+            and f[12:14] == b"\x86\xdd" and socket.inet_pton(socket.AF_INET6, group) in f[54:]]
+
+
+@pytest.mark.parametrize("attached", [True, False])
+def test_a_group_that_a_program_joins_is_not_told_and_those_of_addresses_are(wired, far, attached):
+    sandbox = wired("--bounding", "none")
+    if attached:
+        sandbox.attach()
+    place = far.capture.settle(sandbox)
+    command = sandbox.command([PYTHON, "-c", JOIN]) if attached else sandbox.netns.command([PYTHON, "-c", JOIN])
+    with subprocess.Popen(command, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        sandbox.netns.ip(["addr add fd77::ab:cdef/64 dev eth0 nodad"])
+        until(lambda: reports(far, sandbox, "ff02::1:ffab:cdef", place), "the report of a new address's group")
+        told = until(lambda: attached or left(far, sandbox, place), "the control: the other group's")
+        process.stdin.close()
+        process.wait(10)
+    assert told and (not attached or not left(far, sandbox, place))
