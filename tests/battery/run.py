@@ -45,12 +45,13 @@ class Battery:
         self.judge = Judge(self.world, self.nonce)
         self.rows = [json.loads(line) for line in subprocess.run(
             [ATTEMPTS, "list"], check=True, capture_output=True, text=True).stdout.splitlines()]
-        self.exceptions = verdicts.Exceptions()
         self.results = {}  # combination -> name -> Verdict
         self.refused = {}  # combination -> why the attach failed
         self._supported = set()  # names that have what they need without protection
         self._numbers = itertools.count()
         self.stack.start()
+        degraded = self.stack.get("/v1/status")["degraded"]
+        self.exceptions = verdicts.Exceptions(lacking=[line["feature"] for line in degraded])
 
     def run(self, combination):
         """The problems of it, one line each; its verdicts are in results."""

@@ -82,5 +82,13 @@ def test_the_baseline_must_get_out(exceptions):
     assert len(exceptions.baseline_problems(rows, {"tcp4": inside, "zero": out})) == 2
 
 
+def test_what_holds_only_where_something_lacks(tmp_path):
+    path = tmp_path / "exceptions.toml"
+    path.write_text(FILE.replace('closed_by = "capability"', 'closed_by = "capability"\nlacking = "hooks"'))
+    leaked = verdict([("packet", "far")])
+    assert len(Exceptions(str(path)).problems("sealed/bpf/full", leaked)) == 1
+    assert not Exceptions(str(path), lacking=["hooks"]).problems("sealed/bpf/full", leaked)
+
+
 def test_a_name_that_nobody_has_is_found(exceptions):
     assert exceptions.unknown(["tcp4"]) == ["zero"]

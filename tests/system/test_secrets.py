@@ -29,8 +29,9 @@ def search(data, values):
 
 
 def files_under(folder):
-    for parent, _, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         if os.path.basename(parent) == "bpf":
+            folders.clear()
             continue  # pins, not files: test_maps reads them
         for name in names:
             path = os.path.join(parent, name)

@@ -118,7 +118,7 @@ static void test_without_a_process_or_a_transport(void **state)
 	refusal_event(&from, &e);
 	assert_string_equal(e.socket, "family 262");
 	from.refusal.reason = CAPTURE_UNIX;
-	memset(from.path, 'x', sizeof(from.path)); /* as long as a path may be: no NUL */
+	memset(from.path, 'x', CAPTURE_UNIX_PATH); /* as long as a path may be */
 	refusal_event(&from, &e);
 	assert_int_equal(e.protocols, AUDIT_PROTOCOL_UNIX);
 	assert_string_equal(e.socket, "");
