@@ -17,7 +17,7 @@
 
 struct nft_spec;
 
-#define NFT_TABLE "sallyport"
+#define NFT_TABLE  "sallyport"
 #define NFT_GROUPS "groups6"
 
 enum {
