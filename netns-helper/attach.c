@@ -17,13 +17,14 @@
  * A failure anywhere undoes what was done, in reverse. Uniqueness among sandboxes is the caller's
  * question.
  *
- * Not here: who asked, the daemon, ending processes. #syscalls: fcntl close, and those of the parts
+ * Not here: who asked, the daemon, ending processes. #syscalls: fcntl getrandom close, and those of the parts
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "bpf/capture.h"
@@ -109,7 +110,8 @@ static int attach_inspect(void *arg)
 {
 	struct attach_inside *in = arg;
 	struct attachment *a = in->a;
-	const struct foreign_spec foreign = {.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id};
+	const struct foreign_spec foreign = {
+		.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id, .uplink = a->mode == PROTO_UPLINK};
 	int r = foreign_verify(&foreign, in->fault, &a->resolver);
 
 	if (r == 0 && a->mode == PROTO_SEALED)
@@ -166,6 +168,7 @@ static int attach_table(struct attachment *a, bool closed, struct fault *fault)
 		.closed = closed,
 		.locals = a->uplink.addresses.list,
 		.nlocals = a->uplink.addresses.n,
+		.inbound = a->inbound,
 		.resolver = a->resolver,
 		.hosts = a->hosts->ip,
 		.nhosts = a->hosts->n,
@@ -300,8 +303,12 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
 		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
 		r = fault_set(fault, -EINVAL, "the own addresses do not parse");
-	else
+	else if (getrandom(&a->inbound, sizeof(a->inbound), 0) != sizeof(a->inbound))
+		r = fault_set(fault, -EIO, "the kernel gives no random number");
+	else {
+		a->inbound |= 1; /* 0 is what every other connection has */
 		r = attach_steps(a, spec, fault);
+	}
 	if (r < 0) {
 		attach_undo(a);
 		attach_free(a);

@@ -38,6 +38,7 @@ struct attachment {
 	enum proto_mode mode;
 	uint8_t own4[4], own6[16];
 	enum proto_lane lane; /* never AUTO */
+	uint32_t inbound; /* conntrack's mark of what came in by an uplink: this attachment's own */
 	struct routes routes;
 	struct uplink uplink; /* in uplink mode */
 	struct listeners listeners;

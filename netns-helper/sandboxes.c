@@ -103,21 +103,29 @@ struct sandbox *sandboxes_after(const struct sandboxes *s, const char *after)
 	return best;
 }
 
+/* One that leaves counts as well: what it takes back at its end would be the new one's. */
 static int sandboxes_conflict(
 	const struct sandboxes *s, const struct attachment *new, struct fault *fault)
 {
 	for (const struct sandbox *one = s->first; one; one = one->next) {
 		const struct attachment *a = one->attachment;
+		bool leaves = one->state == SANDBOX_LEAVING;
 
-		if (one->state == SANDBOX_GONE || one->state == SANDBOX_LEAVING)
+		if (one->state == SANDBOX_GONE)
 			continue;
 		if (netns_same(&a->identity, &new->identity))
-			return fault_set(fault, -EEXIST,
-				"--netns: is attached already, as %s: detach that first", a->id);
+			return fault_set(fault, leaves ? -EBUSY : -EEXIST,
+				leaves ? "--netns: %s is being detached from it: try again when "
+					 "that is done"
+				       : "--netns: is attached already, as %s: detach that first",
+				a->id);
 		if (cgroup_inside(&a->cgroup, &new->cgroup) ||
 			cgroup_inside(&new->cgroup, &a->cgroup))
-			return fault_set(fault, -EEXIST,
-				"--cgroup: overlaps with that of %s: take one beside it", a->id);
+			return fault_set(fault, leaves ? -EBUSY : -EEXIST,
+				leaves ? "--cgroup: %s is being detached from it: try again when "
+					 "that is done"
+				       : "--cgroup: overlaps with that of %s: take one beside it",
+				a->id);
 	}
 	return 0;
 }
