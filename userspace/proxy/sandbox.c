@@ -276,6 +276,7 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 		sandbox_drop(s);
 		return r;
 	}
+	ca_rest(s->ca); /* all that is written has been */
 	*ret = s;
 	return 0;
 }
