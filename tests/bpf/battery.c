@@ -270,18 +270,48 @@ static void check_foreign(struct battery *b)
 	}
 }
 
-/* A connected datagram socket meets no hook; sk_lookup drops, and the second send knows. */
+/* A service for datagrams of the sandbox's own, at every address. */
+static int serve_datagrams(void)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(443)};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)) < 0)
+		world_die("a service for datagrams");
+	return fd;
+}
+
+/*
+ * A connected datagram socket meets no hook; sk_lookup drops, and the second send knows. Also where
+ * somebody in the sandbox serves at every address, who has what is sent to loopback.
+ */
 static void check_connected_udp(struct battery *b)
 {
-	struct attempt a = battery_to(CLIENT_CONNECT_UDP, "203.0.113.7", 443),
-		       more = {.op = CLIENT_SEND};
-	int first, second;
+	static const struct {
+		const char *to;
+		bool served;
+	} tries[] = {{"203.0.113.7", false}, {"2001:db8:1::7", false}, {"10.0.0.1", false},
+		{"127.0.0.1", true}, {"::1", true}};
+	_cleanup_close_ int service = serve_datagrams();
+	struct attempt more = {.op = CLIENT_SEND};
 
-	(void)client_try(&b->inside, &a);
-	first = client_try(&b->inside, &more).error;
-	second = client_try(&b->inside, &more).error;
-	battery_report(b, first == 0 && second == ECONNREFUSED,
-		"connected UDP: first send %d, second %d", first, second);
+	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
+		struct attempt a = battery_to(CLIENT_CONNECT_UDP, tries[i].to, 443);
+		int first, second;
+		char got[16];
+		bool came;
+
+		(void)client_try(&b->inside, &a);
+		first = client_try(&b->inside, &more).error;
+		came = recv(service, got, sizeof(got), 0) > 0;
+		second = client_try(&b->inside, &more).error;
+		came |= recv(service, got, sizeof(got), 0) > 0;
+		battery_report(b,
+			first == 0 && second == (tries[i].served ? 0 : ECONNREFUSED) &&
+				came == tries[i].served,
+			"connected UDP to %s: first send %d, second %d, %s", tries[i].to, first,
+			second, came ? "served inside" : "nothing came");
+	}
 }
 
 static size_t flows(const struct battery *b)

@@ -2,6 +2,7 @@
 """The audit is whole: what the kernel counted has its lines, or is counted in a line of its own; uses of credentials too."""
 import errno
 import os
+import signal
 
 import client
 import documents
@@ -70,6 +71,26 @@ def test_above_the_budget_lines_and_the_suppressed_are_the_counter(attach, stack
     assert untold(stack, box) == after["suppressed"] + after["lost"]
     assert after["suppressed"] > 1000, "the control: it was above the budget"
     assert len(stack.audit(mark, kind="losses", sandbox=box.id)) <= 10, "at most one a second"
+
+
+def test_what_the_ring_has_no_room_for_is_counted_as_lost(attach, another_stack):
+    """The reader stands still; each round is a second's budget."""
+    stack = another_stack("full-ring")
+    box, mark, before = settled(attach, stack)
+    cookie, rounds = maps.cookie(stack, box), 30
+    os.kill(stack.daemon.pid, signal.SIGSTOP)
+    try:
+        for _ in range(rounds):
+            maps.renew_budget(stack, cookie)
+            box.python(FLOOD.format(count=100, address="10.1.0.1"))
+        after = maps.verdicts(stack, box)
+    finally:
+        os.kill(stack.daemon.pid, signal.SIGCONT)
+    assert after["private"] - before["private"] == 100 * rounds
+    assert 0 < after["lost"] < 100 * rounds and after["suppressed"] - before["suppressed"] < 100, after
+    until(lambda: whole(stack, box), "lines + suppressed + lost == what the counters say")
+    (told,) = stack.audit(mark, kind="losses", sandbox=box.id)[-1:]
+    assert (told["lost"], told["suppressed"]) == (after["lost"], after["suppressed"])
 
 
 def test_what_nobody_was_there_to_read_is_told_by_the_next_daemon(attach, another_stack):
