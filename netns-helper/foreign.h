@@ -15,7 +15,7 @@
 #include "base/fault.h"
 
 struct foreign_spec {
-	const struct cgroup_path *cgroup; /* the sandbox's */
+	const char *cgroup; /* the sandbox's path */
 	uint64_t cgroup_id; /* its inode */
 	bool uplink; /* there are interfaces: what goes past the table does get out */
 };

@@ -39,7 +39,7 @@ void foreign_sockets_free(struct foreign_sockets *s);
 void foreign_printable(char *text);
 
 /* foreign_holders.c: fills in who has them open, by a walk through /proc. 0 or -errno. */
-int foreign_holders_find(const struct cgroup_path *cgroup, struct foreign_sockets *s);
+int foreign_holders_find(const char *cgroup, struct foreign_sockets *s);
 
 /* foreign_tables.c. `resolver` in: its sockets are there; out: also when only its table is. */
 int foreign_tables_verify(struct fault *fault, bool *resolver);

@@ -194,7 +194,7 @@ static int answer_list(struct peer *peer, const union peer_message *m, const int
 			sandbox->closed          ? " closed"
 			: sandbox->daemon_failed ? " refused-by-daemon"
 						 : "",
-			a->cgroup.text);
+			a->cgroup);
 	}
 	if (!sandbox)
 		reply.pid = (uint32_t)peer->peers->sandboxes->daemon;
@@ -215,7 +215,7 @@ static int answer_enter(struct peer *peer, const union peer_message *m, const in
 	}
 	if (!sandbox)
 		return peer_refused(peer, PROTO_ENTER, -ENOENT, &fault);
-	memcpy(entered.search, sandbox->attachment->search, sizeof(entered.search));
+	attach_put_search(sandbox->attachment, entered.search);
 	out[0] = sandbox->attachment->netns_fd;
 	out[1] = sandbox->attachment->cgroup_fd;
 	return fdpass_send(peer->source.fd, &entered, sizeof(entered), out, ARRAY_SIZE(out));
