@@ -59,7 +59,7 @@ enum {
 	CAPTURE_EVENTS_BYTES = 262144, /* the ring buffer */
 	CAPTURE_EVENTS_PER_SECOND = 100, /* of one sandbox; the rest is counted as suppressed */
 	CAPTURE_OPENINGS = 64, /* of one sandbox */
-	CAPTURE_SLOTS = 16, /* listeners of one sandbox and family */
+	CAPTURE_SLOTS = 16, /* listeners of one sandbox */
 	CAPTURE_LOCALS = 8, /* further addresses of one sandbox: those of its uplink */
 	CAPTURE_HOSTS = 1024, /* addresses of the host */
 	CAPTURE_PATH = 256, /* a path and its NUL; a longer one is left empty */
@@ -334,7 +334,7 @@ struct capture_steer {
 	__u8 own4[16];
 	__u8 own6[16];
 	__u8 locals[CAPTURE_LOCALS][16]; /* as in struct capture_sandbox */
-	__u32 nslots; /* listeners of each family, 1 … CAPTURE_SLOTS */
+	__u32 nslots; /* listeners, 1 … CAPTURE_SLOTS */
 	__u32 active; /* 0: what would be ours is dropped */
 	__u32 resolver; /* as in struct capture_sandbox */
 	__u32 pad; /* 0 */
@@ -345,11 +345,9 @@ static_assert(sizeof(struct capture_steer) == 56 + 16 * CAPTURE_LOCALS, "ABI");
 enum { CAPTURE_STEER_SET, CAPTURE_STEER_COUNT, CAPTURE_STEER_ENTRIES };
 
 enum {
-	CAPTURE_SLOT_UDP4 = 0,
-	CAPTURE_SLOT_UDP6 = 1,
-	CAPTURE_SLOT_TCP4 = 2, /* and the CAPTURE_SLOTS - 1 behind it */
-	CAPTURE_SLOT_TCP6 = CAPTURE_SLOT_TCP4 + CAPTURE_SLOTS,
-	CAPTURE_SLOT_COUNT = CAPTURE_SLOT_TCP6 + CAPTURE_SLOTS,
+	CAPTURE_SLOT_UDP = 0,
+	CAPTURE_SLOT_TCP = 1, /* and the CAPTURE_SLOTS - 1 behind it */
+	CAPTURE_SLOT_COUNT = CAPTURE_SLOT_TCP + CAPTURE_SLOTS,
 };
 
 #endif

@@ -17,7 +17,8 @@
  *   7. TCP                                    ours
  *   8. other UDP                              dropped
  * "Ours" means a listener for TCP, the DNS socket for UDP, and a drop while the sandbox is not
- * active, or if the slot is empty. A drop of a SYN is answered by a reset, a drop of UDP by port
+ * active, or if the slot is empty. The sockets are of AF_INET6 and serve both families, or of AF_INET
+ * where there is no IPv6 (bpf_sk_assign() then takes IPv4 alone). A drop of a SYN is answered by a reset, a drop of UDP by port
  * unreachable: the client knows at once.
  *
  * A listener is chosen by a hash of the client's port (client ports are mostly of one parity: the
@@ -99,9 +100,7 @@ static __always_inline __u32 steer_slot(
 	__u32 hash = bpf_ntohs(ctx->remote_port) * 0x9e3779b1u >> 16;
 	__u32 slot = state->nslots ? hash % state->nslots : 0;
 
-	if (ctx->protocol == IPPROTO_UDP)
-		return ctx->family == STEER_AF_INET ? CAPTURE_SLOT_UDP4 : CAPTURE_SLOT_UDP6;
-	return (ctx->family == STEER_AF_INET ? CAPTURE_SLOT_TCP4 : CAPTURE_SLOT_TCP6) + slot;
+	return ctx->protocol == IPPROTO_UDP ? CAPTURE_SLOT_UDP : CAPTURE_SLOT_TCP + slot;
 }
 
 static __always_inline int steer_assign(struct bpf_sk_lookup *ctx, __u32 slot)

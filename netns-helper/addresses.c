@@ -2,7 +2,7 @@
 /*
  * addresses.c – see addresses.h. The socket that is followed only says that something happened, and
  * also says so when it lost messages: the list is always read anew, by a request of its own.
- * #syscalls: socket bind recvfrom close, and those of rtnl.c
+ * #syscalls: socket bind recvfrom close, and those of netlink.c
  */
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -14,7 +14,7 @@
 #include <libmnl/libmnl.h>
 
 #include "netns-helper/addresses.h"
-#include "netns-helper/rtnl.h"
+#include "netns-helper/netlink.h"
 
 #include "base/cleanup.h"
 
@@ -60,7 +60,7 @@ static int addresses_each(const struct nlmsghdr *message, void *arg)
 
 int addresses_read(struct addresses *a)
 {
-	char bytes[RTNL_BUFFER];
+	char bytes[NETLINK_REQUEST];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct addresses now = {.fd = a->fd};
 	struct ifaddrmsg *head;
@@ -71,7 +71,7 @@ int addresses_read(struct addresses *a)
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	head = mnl_nlmsg_put_extra_header(request, sizeof(*head));
 	head->ifa_family = AF_UNSPEC;
-	r = rtnl_talk(request, addresses_each, &now);
+	r = netlink_talk(NETLINK_ROUTE, request, addresses_each, &now);
 	if (r < 0)
 		return r;
 	same = now.n == a->n && now.cut == a->cut &&
@@ -101,7 +101,7 @@ int addresses_open(struct addresses *ret)
 
 bool addresses_changed(struct addresses *a)
 {
-	char bytes[RTNL_BUFFER];
+	char bytes[NETLINK_REQUEST];
 	bool any = false;
 	ssize_t n;
 

@@ -194,10 +194,8 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 		.pins = programs_pins(spec->programs),
 		.netns_fd = a->netns_fd,
 		.nslots = a->listeners.nslots,
-		.listeners4 = a->listeners.tcp4,
-		.listeners6 = a->routes.v6 ? a->listeners.tcp6 : NULL,
-		.udp4 = a->listeners.udp4,
-		.udp6 = a->listeners.udp6,
+		.listeners = a->listeners.tcp[0],
+		.udp = a->listeners.dns[0],
 		.resolver = a->resolver,
 	};
 
@@ -270,7 +268,7 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	if (spec->request->strict && !a->routes.v6)
 		return fault_set(
 			fault, -EAFNOSUPPORT, "--strict: the network namespace has no IPv6");
-	r = netns_cookie(a->listeners.udp4, &a->cookie);
+	r = netns_cookie(a->listeners.dns[0], &a->cookie);
 	if (r < 0)
 		return fault_set(fault, r, "the network namespace has no cookie (Linux 5.14): %s",
 			strerror(-r));
@@ -415,7 +413,7 @@ int attach_renew_hosts(struct attachment *a)
 
 void attach_shut(struct attachment *a)
 {
-	bool reachable = a->inside && a->listeners.udp4 >= 0;
+	bool reachable = a->inside && a->listeners.dns[0] >= 0;
 	struct fault ignored = {""};
 
 	programs_detach(a->programs);

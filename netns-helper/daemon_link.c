@@ -170,13 +170,11 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 	fds[n++] = policy;
 	if (a->lane == PROTO_LANE_BPF)
 		fds[n++] = flows;
-	fds[n++] = a->listeners.udp4;
-	if (a->routes.v6)
-		fds[n++] = a->listeners.udp6;
-	for (unsigned int i = 0; i < a->listeners.nslots; i++)
-		fds[n++] = a->listeners.tcp4[i];
-	for (unsigned int i = 0; a->routes.v6 && i < a->listeners.nslots; i++)
-		fds[n++] = a->listeners.tcp6[i];
+	for (unsigned int family = 0; family < proto_families(&offer); family++)
+		fds[n++] = a->listeners.dns[family];
+	for (unsigned int family = 0; family < proto_families(&offer); family++)
+		for (unsigned int i = 0; i < a->listeners.nslots; i++)
+			fds[n++] = a->listeners.tcp[family][i];
 	return daemon_link_send(link, &offer, sizeof(offer), fds, n);
 }
 

@@ -4,11 +4,15 @@
  *
  * sk_lookup assigns traffic to these sockets whatever they are bound to, and tproxy finds them by
  * that, so the binding only has to be out of the way: an odd loopback address and a port that the
- * kernel picks (TCP), port 53 (DNS, since answers must come from there). IPv6 has one loopback
- * address, hence ::1. A connection that names the odd address itself shows as such in
- * getsockname(), and the daemon closes it.
+ * kernel picks (TCP), port 53 (DNS, since answers must come from there). A connection that names the
+ * odd address itself shows as such in getsockname(), and the daemon closes it.
  *
- * One listener for each slot and family; neither SO_REUSEPORT, whose group a root in the sandbox
+ * For sk_lookup one socket serves both families: AF_INET6 without IPV6_V6ONLY, bound to the odd
+ * address in its v4-mapped form (a socket that is bound to ::1 is of IPv6 alone, whatever the
+ * option). It costs as much as one, and half of what a sandbox's sockets and their places in the
+ * SOCKMAP would be. tproxy needs each family's own; IPv6 has one loopback address, hence ::1.
+ *
+ * One listener for each slot; neither SO_REUSEPORT, whose group a root in the sandbox
  * could join, nor SO_REUSEADDR: whoever binds what covers their addresses and ports gets
  * EADDRINUSE.
  *
@@ -18,8 +22,9 @@
  * All are left blocking: io_uring answers EAGAIN at once for an O_NONBLOCK socket in place of
  * waiting. Who uses plain calls passes MSG_DONTWAIT.
  *
- * DNS sockets tell the asked address (IP_PKTINFO, IPV6_RECVPKTINFO) and answer from it (the same as
- * control data of sendmsg(2)); IPv6 allows that only with IPV6_FREEBIND, else EINVAL.
+ * DNS sockets tell the asked address (IP_PKTINFO; IPV6_RECVPKTINFO, v4-mapped for IPv4 on a socket of
+ * both) and answer from it (the same as control data of sendmsg(2)); IPv6 allows that only with
+ * IPV6_FREEBIND, else EINVAL.
  *
  * #syscalls: socket bind listen setsockopt getsockname close
  */
@@ -41,10 +46,10 @@ enum { LISTENERS_BACKLOG = 4096, LISTENERS_DNS_PORT = 53 };
 
 /* One socket to be opened. */
 struct listeners_socket {
+	int family;
 	int type; /* SOCK_STREAM or SOCK_DGRAM */
 	const char *address;
 	uint16_t port; /* 0: the kernel picks */
-	bool transparent;
 };
 
 struct listeners_option {
@@ -58,13 +63,35 @@ static const struct listeners_option listeners_dns4[] = {
 	{IPPROTO_IP, IP_FREEBIND},
 };
 static const struct listeners_option listeners_dns6[] = {
-	{IPPROTO_IPV6, IPV6_V6ONLY},
 	{IPPROTO_IPV6, IPV6_RECVPKTINFO},
 	{IPPROTO_IPV6, IPV6_RECVORIGDSTADDR},
 	{IPPROTO_IPV6, IPV6_FREEBIND},
 };
-static const struct listeners_option listeners_tcp6[] = {
-	{IPPROTO_IPV6, IPV6_V6ONLY},
+
+/* Of a series: its listeners and its DNS socket. */
+struct listeners_series {
+	struct listeners_socket tcp, dns;
+	const struct listeners_option *dns_options;
+	size_t ndns_options;
+	struct listeners_option transparent;
+	bool v6only; /* AF_INET6: and not for both */
+};
+
+#define LISTENERS_BOTH_TCP "::ffff:" LISTENERS_TCP4
+#define LISTENERS_BOTH_DNS "::ffff:" LISTENERS_DNS4
+
+enum { LISTENERS_V4, LISTENERS_V6, LISTENERS_BOTH };
+
+static const struct listeners_series listeners_series[] = {
+	[LISTENERS_V4] = {{AF_INET, SOCK_STREAM, LISTENERS_TCP4, 0},
+		{AF_INET, SOCK_DGRAM, LISTENERS_DNS4, LISTENERS_DNS_PORT}, listeners_dns4,
+		ARRAY_SIZE(listeners_dns4), {IPPROTO_IP, IP_TRANSPARENT}, false},
+	[LISTENERS_V6] = {{AF_INET6, SOCK_STREAM, LISTENERS_TCP6, 0},
+		{AF_INET6, SOCK_DGRAM, LISTENERS_DNS6, LISTENERS_DNS_PORT}, listeners_dns6,
+		ARRAY_SIZE(listeners_dns6), {IPPROTO_IPV6, IPV6_TRANSPARENT}, true},
+	[LISTENERS_BOTH] = {{AF_INET6, SOCK_STREAM, LISTENERS_BOTH_TCP, 0},
+		{AF_INET6, SOCK_DGRAM, LISTENERS_BOTH_DNS, LISTENERS_DNS_PORT}, listeners_dns6,
+		ARRAY_SIZE(listeners_dns6), {IPPROTO_IPV6, IPV6_TRANSPARENT}, false},
 };
 
 unsigned int listeners_slots(void)
@@ -76,90 +103,79 @@ unsigned int listeners_slots(void)
 	return cores > PROTO_SLOTS ? PROTO_SLOTS : (unsigned int)cores;
 }
 
-static int listeners_make(const struct listeners_socket *want, const struct sockaddr *at,
-	socklen_t size, const struct listeners_option *options, size_t noptions)
+static int listeners_set(int fd, const struct listeners_option *option, int value)
 {
-	static const struct listeners_option transparent4 = {IPPROTO_IP, IP_TRANSPARENT};
-	static const struct listeners_option transparent6 = {IPPROTO_IPV6, IPV6_TRANSPARENT};
-	const struct listeners_option *own =
-		at->sa_family == AF_INET ? &transparent4 : &transparent6;
-	_cleanup_close_ int fd = socket(at->sa_family, want->type | SOCK_CLOEXEC, 0);
-	const int on = 1;
+	return setsockopt(fd, option->level, option->name, &value, sizeof(value)) < 0 ? -errno : 0;
+}
+
+static int listeners_bind(int fd, const struct listeners_socket *want)
+{
+	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(want->port)};
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(want->port)};
+	int r;
+
+	if (want->family == AF_INET) {
+		if (inet_pton(AF_INET, want->address, &v4.sin_addr) != 1)
+			return -EINVAL;
+		r = bind(fd, (struct sockaddr *)&v4, sizeof(v4));
+	} else {
+		if (inet_pton(AF_INET6, want->address, &v6.sin6_addr) != 1)
+			return -EINVAL;
+		r = bind(fd, (struct sockaddr *)&v6, sizeof(v6));
+	}
+	return r < 0 ? -errno : 0;
+}
+
+static int listeners_make(const struct listeners_series *series,
+	const struct listeners_socket *want, bool transparent)
+{
+	static const struct listeners_option v6only = {IPPROTO_IPV6, IPV6_V6ONLY};
+	_cleanup_close_ int fd = socket(want->family, want->type | SOCK_CLOEXEC, 0);
+	int r = 0;
 
 	if (fd < 0)
 		return -errno;
-	for (size_t i = 0; i < noptions; i++)
-		if (setsockopt(fd, options[i].level, options[i].name, &on, sizeof(on)) < 0)
-			return -errno;
-	if (want->transparent && setsockopt(fd, own->level, own->name, &on, sizeof(on)) < 0)
-		return -errno;
-	if (bind(fd, at, size) < 0)
-		return -errno;
-	if (want->type == SOCK_STREAM && listen(fd, LISTENERS_BACKLOG) < 0)
-		return -errno;
-	return TAKE_FD(fd);
+	if (want->family == AF_INET6) /* the default is the namespace's to set */
+		r = listeners_set(fd, &v6only, series->v6only);
+	for (size_t i = 0; want->type == SOCK_DGRAM && i < series->ndns_options && r == 0; i++)
+		r = listeners_set(fd, &series->dns_options[i], 1);
+	if (transparent && r == 0)
+		r = listeners_set(fd, &series->transparent, 1);
+	if (r == 0)
+		r = listeners_bind(fd, want);
+	if (r == 0 && want->type == SOCK_STREAM && listen(fd, LISTENERS_BACKLOG) < 0)
+		r = -errno;
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
-static int listeners_v4(const struct listeners_socket *want, const struct listeners_option *options,
-	size_t noptions)
+static int listeners_fill(struct listeners *l, unsigned int family,
+	const struct listeners_series *series, bool transparent)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(want->port)};
-
-	if (inet_pton(AF_INET, want->address, &at.sin_addr) != 1)
-		return -EINVAL;
-	return listeners_make(want, (struct sockaddr *)&at, sizeof(at), options, noptions);
-}
-
-static int listeners_v6(const struct listeners_socket *want, const struct listeners_option *options,
-	size_t noptions)
-{
-	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(want->port)};
-
-	if (inet_pton(AF_INET6, want->address, &at.sin6_addr) != 1)
-		return -EINVAL;
-	return listeners_make(want, (struct sockaddr *)&at, sizeof(at), options, noptions);
-}
-
-static int listeners_fill(struct listeners *l, bool transparent)
-{
-	const struct listeners_socket tcp4 = {SOCK_STREAM, LISTENERS_TCP4, 0, transparent};
-	const struct listeners_socket tcp6 = {SOCK_STREAM, LISTENERS_V6, 0, transparent};
-	const struct listeners_socket dns4 = {
-		SOCK_DGRAM, LISTENERS_DNS4, LISTENERS_DNS_PORT, transparent};
-	const struct listeners_socket dns6 = {
-		SOCK_DGRAM, LISTENERS_V6, LISTENERS_DNS_PORT, transparent};
-
-	l->udp4 = listeners_v4(&dns4, listeners_dns4, ARRAY_SIZE(listeners_dns4));
-	if (l->udp4 < 0)
-		return l->udp4;
+	l->dns[family] = listeners_make(series, &series->dns, transparent);
+	if (l->dns[family] < 0)
+		return l->dns[family];
 	for (unsigned int i = 0; i < l->nslots; i++) {
-		l->tcp4[i] = listeners_v4(&tcp4, NULL, 0);
-		if (l->tcp4[i] < 0)
-			return l->tcp4[i];
-	}
-	if (!l->has_v6)
-		return 0;
-	l->udp6 = listeners_v6(&dns6, listeners_dns6, ARRAY_SIZE(listeners_dns6));
-	if (l->udp6 < 0)
-		return l->udp6;
-	for (unsigned int i = 0; i < l->nslots; i++) {
-		l->tcp6[i] = listeners_v6(&tcp6, listeners_tcp6, ARRAY_SIZE(listeners_tcp6));
-		if (l->tcp6[i] < 0)
-			return l->tcp6[i];
+		l->tcp[family][i] = listeners_make(series, &series->tcp, transparent);
+		if (l->tcp[family][i] < 0)
+			return l->tcp[family][i];
 	}
 	return 0;
 }
 
 int listeners_open(unsigned int nslots, bool has_v6, bool transparent, struct listeners *ret)
 {
-	struct listeners l = {.nslots = nslots, .has_v6 = has_v6, .udp4 = -1, .udp6 = -1};
+	bool both = has_v6 && !transparent;
+	struct listeners l = {.nslots = nslots, .dns = {-1, -1}};
 	int r;
 
 	if (nslots < 1 || nslots > PROTO_SLOTS)
 		return -EINVAL;
 	for (unsigned int i = 0; i < PROTO_SLOTS; i++)
-		l.tcp4[i] = l.tcp6[i] = -1;
-	r = listeners_fill(&l, transparent);
+		l.tcp[0][i] = l.tcp[1][i] = -1;
+	r = listeners_fill(
+		&l, 0, &listeners_series[both ? LISTENERS_BOTH : LISTENERS_V4], transparent);
+	if (r == 0 && has_v6 && !both)
+		r = listeners_fill(&l, 1, &listeners_series[LISTENERS_V6], transparent);
 	if (r < 0) {
 		listeners_close(&l);
 		return r;
@@ -192,9 +208,9 @@ int listeners_ports(
 	int r = 0;
 
 	for (unsigned int i = 0; i < PROTO_SLOTS && r == 0; i++) {
-		r = listeners_port(l->tcp4[i], &ret4[i]);
+		r = listeners_port(l->tcp[0][i], &ret4[i]);
 		if (r == 0)
-			r = listeners_port(l->tcp6[i], &ret6[i]);
+			r = listeners_port(l->tcp[1][i], &ret6[i]);
 	}
 	return r;
 }
@@ -207,10 +223,9 @@ static void listeners_close_one(int *fd)
 
 void listeners_close(struct listeners *l)
 {
-	listeners_close_one(&l->udp4);
-	listeners_close_one(&l->udp6);
-	for (unsigned int i = 0; i < PROTO_SLOTS; i++) {
-		listeners_close_one(&l->tcp4[i]);
-		listeners_close_one(&l->tcp6[i]);
+	for (unsigned int family = 0; family < 2; family++) {
+		listeners_close_one(&l->dns[family]);
+		for (unsigned int i = 0; i < PROTO_SLOTS; i++)
+			listeners_close_one(&l->tcp[family][i]);
 	}
 }

@@ -10,16 +10,17 @@
 /* Where they are bound: out of everybody's way. IPv6 has one loopback address. */
 #define LISTENERS_TCP4 "127.0.64.1"
 #define LISTENERS_DNS4 "127.0.64.53"
-#define LISTENERS_V6   "::1"
+#define LISTENERS_TCP6 "::1"
+#define LISTENERS_DNS6 "::1"
 
-/* Unused entries are -1. Every descriptor is owned. */
+/*
+ * In the bpf lane [0] serves both families; in the nft lane [0] is of IPv4 and [1] of IPv6. Unused
+ * entries are -1. Every descriptor is owned.
+ */
 struct listeners {
 	unsigned int nslots;
-	bool has_v6;
-	int tcp4[PROTO_SLOTS];
-	int tcp6[PROTO_SLOTS];
-	int udp4;
-	int udp6;
+	int tcp[2][PROTO_SLOTS];
+	int dns[2];
 };
 
 /* The slots of a new sandbox: one a core that is online, at most PROTO_SLOTS. */

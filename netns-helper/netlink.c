@@ -5,19 +5,18 @@
 
 #include "netns-helper/netlink.h"
 
-enum { NETLINK_BUFFER = 32768 };
+enum { NETLINK_ANSWER = 32768 };
 
-int netlink_dump(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg)
+int netlink_talk(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg)
 {
 	struct mnl_socket *nl = mnl_socket_open2(bus, SOCK_CLOEXEC);
-	char answer[NETLINK_BUFFER];
+	char answer[NETLINK_ANSWER];
 	const unsigned int seq = 1;
 	int r = MNL_CB_OK;
 	ssize_t n;
 
 	if (!nl)
 		return -errno;
-	request->nlmsg_flags |= NLM_F_REQUEST | NLM_F_DUMP;
 	request->nlmsg_seq = seq;
 	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0 ||
 		mnl_socket_sendto(nl, request, request->nlmsg_len) < 0)
@@ -31,4 +30,10 @@ int netlink_dump(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg)
 	r = r == MNL_CB_ERROR ? -errno : 0;
 	(void)mnl_socket_close(nl); /* nothing is pending */
 	return r;
+}
+
+int netlink_dump(int bus, struct nlmsghdr *request, mnl_cb_t each, void *arg)
+{
+	request->nlmsg_flags |= NLM_F_REQUEST | NLM_F_DUMP;
+	return netlink_talk(bus, request, each, arg);
 }

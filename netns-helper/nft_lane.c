@@ -39,7 +39,7 @@ static const struct nft_lane_family {
 	const char *map, *tcp, *dns;
 } nft_lane_families[] = {
 	{NFPROTO_IPV4, AF_INET, "slots4", LISTENERS_TCP4, LISTENERS_DNS4},
-	{NFPROTO_IPV6, AF_INET6, "slots6", LISTENERS_V6, LISTENERS_V6},
+	{NFPROTO_IPV6, AF_INET6, "slots6", LISTENERS_TCP6, LISTENERS_DNS6},
 };
 
 /* The rule that gives what it matches to the socket at the address, by the port or by the map. */

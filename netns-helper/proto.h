@@ -24,7 +24,7 @@ enum {
 	PROTO_NAME = 254, /* a DNS name and NUL */
 	PROTO_SEARCH = 8, /* search domains of one sandbox */
 	PROTO_OPENINGS = 64, /* ranges that a policy lifts from the address refusal */
-	PROTO_SLOTS = 16, /* listeners a family */
+	PROTO_SLOTS = 16, /* listeners of one series */
 	PROTO_OFFER_FDS = 4 + 2 * PROTO_SLOTS,
 	PROTO_UNIX_PATH = 109, /* a prefix of a unix socket's path and NUL */
 	PROTO_UNIX_PATHS = 16, /* of one sandbox */
@@ -44,8 +44,8 @@ enum proto_op {
 	PROTO_ENTER, /* answered with proto_entered, fds: netns, cgroup directory */
 	PROTO_HELLO = 16, /* with bpf, fds: the maps events, executables, cgroups, uses,
 			verdicts, closed */
-	PROTO_OFFER, /* fds: policy memfd, [flow map in the bpf lane,] udp4, [udp6,]
-			listeners4[nslots], [listeners6[nslots]] */
+	PROTO_OFFER, /* fds: policy memfd, [flow map in the bpf lane,] dns[families],
+			listeners[families][nslots]; see proto_families() */
 	PROTO_WITHDRAW,
 	PROTO_ACTIVE,
 	PROTO_GONE,
@@ -108,7 +108,7 @@ struct proto_offer {
 	char id[PROTO_ID];
 	uint64_t netns; /* cookie, SO_NETNS_COOKIE: the key of the BPF maps */
 	uint64_t cgroup; /* inode of the sandbox's cgroup directory */
-	uint32_t nslots; /* 1…PROTO_SLOTS listeners a family; slot i is served by worker i mod n */
+	uint32_t nslots; /* 1…PROTO_SLOTS listeners; slot i is served by worker i mod n */
 	uint8_t has_v6;
 	uint8_t mode;
 	uint8_t own4[4];
@@ -117,6 +117,16 @@ struct proto_offer {
 	uint8_t pad[5];
 	char search[PROTO_SEARCH][PROTO_NAME]; /* empty from the first unused on */
 };
+
+/*
+ * How many series of sockets come with an offer. In the bpf lane one, which serves both families
+ * (AF_INET6 sockets that are not IPV6_V6ONLY, or AF_INET without IPv6); in the nft lane IPv4's, and
+ * then IPv6's if there is IPv6, since tproxy takes sockets by the address that they are bound to.
+ */
+static inline unsigned int proto_families(const struct proto_offer *offer)
+{
+	return offer->has_v6 && offer->lane == PROTO_LANE_NFT ? 2 : 1;
+}
 
 /* Addresses ip/prefix at ports port_lo…port_hi stop being refused by their class. */
 struct proto_opening {

@@ -7,7 +7,7 @@
  * the kernel would answer from, and connect from, the destination itself. The own addresses are not
  * loopback ones, or glibc's AI_ADDRCONFIG would hide A or AAAA answers from the sandbox.
  *
- * Called inside the namespace (netns_within). #syscalls: those of rtnl.c
+ * Called inside the namespace (netns_within). #syscalls: those of netlink.c
  */
 #include <errno.h>
 #include <linux/if.h>
@@ -20,7 +20,7 @@
 #include <libmnl/libmnl.h>
 
 #include "netns-helper/routes.h"
-#include "netns-helper/rtnl.h"
+#include "netns-helper/netlink.h"
 
 #include "base/cleanup.h"
 
@@ -62,7 +62,7 @@ static int routes_each_link(const struct nlmsghdr *message, void *arg)
 
 static int routes_links(struct routes_link *ret)
 {
-	char bytes[RTNL_BUFFER];
+	char bytes[NETLINK_REQUEST];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct routes_link found = {.other = ""};
 	struct ifinfomsg *link;
@@ -72,7 +72,7 @@ static int routes_links(struct routes_link *ret)
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	link = mnl_nlmsg_put_extra_header(request, sizeof(*link));
 	link->ifi_family = AF_UNSPEC;
-	r = rtnl_talk(request, routes_each_link, &found);
+	r = netlink_talk(NETLINK_ROUTE, request, routes_each_link, &found);
 	if (r == 0)
 		*ret = found;
 	return r;
@@ -97,7 +97,7 @@ int routes_only_lo(struct fault *fault)
 
 static int routes_lo(bool up)
 {
-	char bytes[RTNL_BUFFER];
+	char bytes[NETLINK_REQUEST];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct ifinfomsg *link;
 
@@ -108,7 +108,7 @@ static int routes_lo(bool up)
 	link->ifi_index = ROUTES_LO;
 	link->ifi_change = IFF_UP;
 	link->ifi_flags = up ? IFF_UP : 0;
-	return rtnl_talk(request, NULL, NULL);
+	return netlink_talk(NETLINK_ROUTE, request, NULL, NULL);
 }
 
 static size_t routes_width(int family)
@@ -118,7 +118,7 @@ static size_t routes_width(int family)
 
 static int routes_address(int family, const uint8_t *own, bool add)
 {
-	char bytes[RTNL_BUFFER];
+	char bytes[NETLINK_REQUEST];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct ifaddrmsg *address;
 
@@ -132,12 +132,12 @@ static int routes_address(int family, const uint8_t *own, bool add)
 	address->ifa_index = ROUTES_LO;
 	mnl_attr_put(request, IFA_LOCAL, routes_width(family), own);
 	mnl_attr_put(request, IFA_ADDRESS, routes_width(family), own);
-	return rtnl_talk(request, NULL, NULL);
+	return netlink_talk(NETLINK_ROUTE, request, NULL, NULL);
 }
 
 static int routes_anyip(int family, const uint8_t *own, bool add)
 {
-	char bytes[RTNL_BUFFER];
+	char bytes[NETLINK_REQUEST];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct rtmsg *route;
 
@@ -151,7 +151,7 @@ static int routes_anyip(int family, const uint8_t *own, bool add)
 	route->rtm_type = RTN_LOCAL;
 	mnl_attr_put(request, RTA_PREFSRC, routes_width(family), own);
 	mnl_attr_put_u32(request, RTA_OIF, ROUTES_LO);
-	return rtnl_talk(request, NULL, NULL);
+	return netlink_talk(NETLINK_ROUTE, request, NULL, NULL);
 }
 
 static int routes_family(int family, const uint8_t *own)

@@ -7,7 +7,7 @@
  * first, then the old one is deleted, so that there is no moment without `lookup local`; back in
  * the same way. The order is read back, since it is what everything in uplink mode hangs on.
  *
- * #syscalls: those of rtnl.c
+ * #syscalls: those of netlink.c
  */
 #include <errno.h>
 #include <linux/fib_rules.h>
@@ -18,7 +18,7 @@
 
 #include <libmnl/libmnl.h>
 
-#include "netns-helper/rtnl.h"
+#include "netns-helper/netlink.h"
 #include "netns-helper/rules.h"
 
 #include "base/cleanup.h"
@@ -36,7 +36,7 @@ static const struct rules_row rules_kernel = {0, 0, RT_TABLE_LOCAL};
 
 static int rules_change(int family, const struct rules_row *row, bool add)
 {
-	char bytes[RTNL_BUFFER];
+	char bytes[NETLINK_REQUEST];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct fib_rule_hdr *rule;
 
@@ -52,7 +52,7 @@ static int rules_change(int family, const struct rules_row *row, bool add)
 		mnl_attr_put_u32(request, FRA_FWMARK, row->mark);
 		mnl_attr_put_u32(request, FRA_FWMASK, 0xffffffff);
 	}
-	return rtnl_talk(request, NULL, NULL);
+	return netlink_talk(NETLINK_ROUTE, request, NULL, NULL);
 }
 
 static int rules_add(int family, const struct rules_row *row)
@@ -123,7 +123,7 @@ static int rules_each(const struct nlmsghdr *message, void *arg)
 
 static int rules_check(int family)
 {
-	char bytes[RTNL_BUFFER];
+	char bytes[NETLINK_REQUEST];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(bytes);
 	struct rules_order order = {0};
 	struct fib_rule_hdr *rule;
@@ -133,7 +133,7 @@ static int rules_check(int family)
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	rule = mnl_nlmsg_put_extra_header(request, sizeof(*rule));
 	rule->family = (uint8_t)family;
-	r = rtnl_talk(request, rules_each, &order);
+	r = netlink_talk(NETLINK_ROUTE, request, rules_each, &order);
 	if (r < 0)
 		return r;
 	return order.wrong || order.n < 2 ? -EBADE : 0;

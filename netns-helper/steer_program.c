@@ -159,14 +159,10 @@ static int steer_fill(int slots, uint32_t first, const int *sockets, size_t n)
 
 static int steer_fill_all(int slots, const struct steer_spec *spec, struct fault *f)
 {
-	int r = steer_fill(slots, CAPTURE_SLOT_UDP4, &spec->udp4, 1);
+	int r = steer_fill(slots, CAPTURE_SLOT_UDP, &spec->udp, 1);
 
 	if (r == 0)
-		r = steer_fill(slots, CAPTURE_SLOT_TCP4, spec->listeners4, spec->nslots);
-	if (r == 0 && spec->udp6 >= 0)
-		r = steer_fill(slots, CAPTURE_SLOT_UDP6, &spec->udp6, 1);
-	if (r == 0 && spec->listeners6)
-		r = steer_fill(slots, CAPTURE_SLOT_TCP6, spec->listeners6, spec->nslots);
+		r = steer_fill(slots, CAPTURE_SLOT_TCP, spec->listeners, spec->nslots);
 	return r < 0 ? fault_set(
 			       f, r, "cannot put the listeners into their slots: %s", strerror(-r))
 		     : 0;
@@ -193,7 +189,7 @@ static int steer_link(struct steer_netns *s, int program, int netns_fd)
 }
 
 /* The two maps: the caller's to close is the second, *ret_slots; the first is s->state_fd. */
-static int steer_make_maps(struct steer_netns *s, int *ret_slots)
+static int steer_make_maps(struct steer_netns *s, unsigned nslots, int *ret_slots)
 {
 	int slots;
 
@@ -202,7 +198,7 @@ static int steer_make_maps(struct steer_netns *s, int *ret_slots)
 	if (s->state_fd < 0)
 		return s->state_fd;
 	slots = bpf_map_create(BPF_MAP_TYPE_SOCKMAP, "steer_slots", sizeof(uint32_t),
-		sizeof(uint64_t), CAPTURE_SLOT_COUNT, NULL);
+		sizeof(uint64_t), CAPTURE_SLOT_TCP + nslots, NULL);
 	if (slots < 0)
 		return slots;
 	*ret_slots = slots;
@@ -218,7 +214,7 @@ static int steer_attach(const struct steer_program *p, struct steer_netns *s,
 
 	memcpy(state.own4, spec->own4, sizeof(state.own4));
 	memcpy(state.own6, spec->own6, sizeof(state.own6));
-	r = steer_make_maps(s, &slots);
+	r = steer_make_maps(s, spec->nslots, &slots);
 	if (r == 0)
 		r = steer_change(s, &state);
 	if (r < 0)

@@ -30,12 +30,11 @@ struct steer_spec {
 	int netns_fd; /* borrowed, and only during the call, like all descriptors here */
 	uint8_t own4[16]; /* v4-mapped */
 	uint8_t own6[16]; /* all zero = no IPv6 */
-	unsigned nslots; /* 1 … CAPTURE_SLOTS listeners of each family */
-	const int *listeners4; /* TCP, listening, AF_INET, sockets of this very netns: the kernel
-				  does not check that */
-	const int *listeners6; /* NULL = no IPv6 */
-	int udp4; /* UDP, bound */
-	int udp6; /* -1 = no IPv6 */
+	unsigned nslots; /* 1 … CAPTURE_SLOTS listeners */
+	const int
+		*listeners; /* TCP, listening, of both families (AF_INET6, not IPV6_V6ONLY), sockets
+				 of this very netns: the kernel does not check that */
+	int udp; /* UDP, bound, of both families */
 	bool resolver; /* the container runtime has its resolver at 127.0.0.11 */
 };
 

@@ -90,9 +90,8 @@ static bool flow_of(const struct battery *b, const struct addr *src, const struc
 static const char *check_arrival(struct battery *b, const struct attempt *a,
 	const struct outcome *o, bool steered, bool attributed)
 {
-	int v6 = !addr_is_v4(&a->to);
-	int from = wait_readable(
-		steered ? b->w.listeners[v6] : &b->w.server, steered ? WORLD_SLOTS : 1);
+	int from =
+		wait_readable(steered ? b->w.listeners : &b->w.server, steered ? WORLD_SLOTS : 1);
 	struct sockaddr_storage sa;
 	struct capture_client who;
 	struct addr asked, peer;
@@ -124,9 +123,9 @@ static const char *check_arrival(struct battery *b, const struct attempt *a,
 	return NULL;
 }
 
-static const char *check_question(const struct battery *b, const struct attempt *a)
+static const char *check_question(const struct battery *b)
 {
-	int fd = wait_readable(&b->w.dns[!addr_is_v4(&a->to)], 1);
+	int fd = wait_readable(&b->w.dns, 1);
 	char text[16];
 
 	return fd >= 0 && recv(fd, text, sizeof(text), 0) == 8 ? NULL
@@ -175,7 +174,7 @@ static const char *check_row(struct battery *b, const struct row *row, const str
 	case SERVED:
 		return check_arrival(b, a, &o, row->passes == STEERED, true);
 	case ASKED:
-		return check_question(b, a);
+		return check_question(b);
 	case REFUSED:
 		return check_refusal(b, row, a);
 	default:
@@ -358,10 +357,10 @@ static void check_spread(struct battery *b)
 		int from, fd;
 
 		(void)client_try(&b->inside, &a);
-		from = wait_readable(b->w.listeners[0], WORLD_SLOTS);
+		from = wait_readable(b->w.listeners, WORLD_SLOTS);
 		fd = from < 0 ? -1 : accept(from, NULL, NULL);
 		if (fd >= 0) {
-			hits[from == b->w.listeners[0][1]]++;
+			hits[from == b->w.listeners[1]]++;
 			(void)close(fd);
 		}
 	}
@@ -371,7 +370,7 @@ static void check_spread(struct battery *b)
 
 bool battery_arrival(struct battery *b, struct capture_client *ret)
 {
-	int from = wait_readable(b->w.listeners[0], WORLD_SLOTS);
+	int from = wait_readable(b->w.listeners, WORLD_SLOTS);
 	struct sockaddr_storage sa;
 	struct addr asked, peer;
 	socklen_t n = sizeof(sa);

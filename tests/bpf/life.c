@@ -87,10 +87,8 @@ static struct steer_spec life_steer(const struct battery *b)
 		.pins = programs_pins(b->programs),
 		.netns_fd = b->w.netns,
 		.nslots = WORLD_SLOTS,
-		.listeners4 = b->w.listeners[0],
-		.listeners6 = b->w.listeners[1],
-		.udp4 = b->w.dns[0],
-		.udp6 = b->w.dns[1]};
+		.listeners = b->w.listeners,
+		.udp = b->w.dns};
 
 	memcpy(steer.own4, b->w.own4.ip, 16);
 	memcpy(steer.own6, b->w.own6.ip, 16);

@@ -113,23 +113,22 @@ static void world_route(void)
 		world_run(commands[i]);
 }
 
-static int world_socket(int type, const char *text, uint16_t port, bool both)
+/* Of both families: `text` is the unspecified address, or an IPv4 address. */
+static int world_socket(int type, const char *text, uint16_t port)
 {
-	struct sockaddr_storage sa;
+	struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 	struct addr a = {.port = 0};
-	int fd, on = 1, off = 0;
-	socklen_t n;
+	int fd, off = 0;
 
 	if (addr_parse(slice_str(text), &a) < 0)
 		world_die(text);
-	a.port = port;
-	n = addr_to_sockaddr(&a, &sa);
-	fd = socket(sa.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	memcpy(&sa.sin6_addr, a.ip, sizeof(a.ip)); /* IPv4 is v4-mapped there */
+	fd = socket(AF_INET6, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		world_die("socket");
-	if (sa.ss_family == AF_INET6)
-		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, both ? &off : &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&sa, n) < 0 || (type == SOCK_STREAM && listen(fd, 64) < 0))
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
+		(type == SOCK_STREAM && listen(fd, 64) < 0))
 		world_die("bind");
 	return fd;
 }
@@ -138,13 +137,10 @@ static void world_listen(struct world *w)
 {
 	socklen_t n = sizeof(w->cookie);
 
-	for (int i = 0; i < WORLD_SLOTS; i++) {
-		w->listeners[0][i] = world_socket(SOCK_STREAM, "127.0.64.1", 0, false);
-		w->listeners[1][i] = world_socket(SOCK_STREAM, "::1", 0, false);
-	}
-	w->dns[0] = world_socket(SOCK_DGRAM, "127.0.64.53", 53, false);
-	w->dns[1] = world_socket(SOCK_DGRAM, "::1", 53, false);
-	w->server = world_socket(SOCK_STREAM, "::", WORLD_SERVER_PORT, true);
+	for (int i = 0; i < WORLD_SLOTS; i++)
+		w->listeners[i] = world_socket(SOCK_STREAM, "127.0.64.1", 0);
+	w->dns = world_socket(SOCK_DGRAM, "127.0.64.53", 53);
+	w->server = world_socket(SOCK_STREAM, "::", WORLD_SERVER_PORT);
 	if (getsockopt(w->server, SOL_SOCKET, SO_NETNS_COOKIE, &w->cookie, &n) < 0)
 		world_die("SO_NETNS_COOKIE");
 }

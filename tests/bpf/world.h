@@ -5,7 +5,7 @@
  * from inside.
  *
  *      client (in the cgroup, comm "bpf-client")        us (not in the cgroup)
- *            │ connect(), sendto()                        listeners[family][slot], dns[family]
+ *            │ connect(), sendto()                        listeners[slot], dns
  *            └────────────── lo of the scratch netns ─────┘ AnyIP: every address is local
  *
  *      v0 ───────────────────────────── v1               a wire that leads nowhere, to see what leaves
@@ -31,8 +31,8 @@ struct world {
 	int cgroup, netns;
 	uint64_t cookie, cgroup_id;
 	struct addr own4, own6;
-	int listeners[2][WORLD_SLOTS]; /* [0] IPv4, [1] IPv6 */
-	int dns[2];
+	int listeners[WORLD_SLOTS]; /* these and the next are of both families */
+	int dns;
 	int server; /* a service of the sandbox's own, on [::]:WORLD_SERVER_PORT, both families */
 };
 

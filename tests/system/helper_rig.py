@@ -99,9 +99,12 @@ class Offer:
         rest = list(fds)
         self.policy = rest.pop(0)
         self.flows = rest.pop(0) if self.lane == LANE_BPF else -1
+        apart = self.has_v6 and self.lane != LANE_BPF  # else one series serves both families
         self.udp4 = rest.pop(0)
-        self.udp6 = rest.pop(0) if self.has_v6 else -1
-        self.tcp4, self.tcp6 = rest[: self.nslots], rest[self.nslots:]
+        self.udp6 = rest.pop(0) if apart else self.udp4
+        self.tcp4 = rest[: self.nslots]
+        self.tcp6 = rest[self.nslots:] if apart else self.tcp4
+        assert len(rest) == (2 if apart else 1) * self.nslots
 
 
 class Daemon:

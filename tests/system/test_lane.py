@@ -308,7 +308,7 @@ sys.stdin.read()
             n = 0
             while select.select([listener], [], [], 0)[0]:
                 accepted, peer = listener.accept()
-                assert accepted.getsockname()[0] == address and 1000 <= accepted.getsockname()[1] < 1007
+                assert accepted.getsockname()[0].removeprefix("::ffff:") == address and 1000 <= accepted.getsockname()[1] < 1007
                 accepted.close()
                 n += 1
             shares.append(n)

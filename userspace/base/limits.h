@@ -21,7 +21,7 @@ enum {
 	/* counts */
 	LIMIT_RECV_CHUNKS = 512, /* provided buffers of one worker, a power of two */
 	LIMIT_WORKERS = 64,
-	LIMIT_SLOTS = 16, /* listeners for each sandbox and family */
+	LIMIT_SLOTS = 16, /* listeners of a sandbox, of one series */
 	LIMIT_SANDBOXES = 1024,
 	LIMIT_CONNECTIONS = 1024, /* of one sandbox, unless its policy says otherwise */
 	LIMIT_CONNECTIONS_MOST = 1000000, /* the largest number that a policy may say */

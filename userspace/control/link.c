@@ -51,8 +51,7 @@ static void link_lost(struct link *l)
 
 static size_t link_offer_fds(const struct proto_offer *o)
 {
-	return 2 + (o->lane == PROTO_LANE_BPF) + (o->has_v6 ? 1 : 0) +
-	       o->nslots * (o->has_v6 ? 2 : 1);
+	return 1 + (o->lane == PROTO_LANE_BPF) + proto_families(o) * (1 + o->nslots);
 }
 
 static bool link_text(const char *text, size_t size)

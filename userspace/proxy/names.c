@@ -53,7 +53,7 @@ union names_control {
 };
 
 struct names_socket {
-	int fd; /* borrowed from the sandbox; -1 without IPv6 */
+	int fd; /* borrowed from the sandbox; -1: there is no such series */
 	bool receiving;
 	struct sockaddr_storage from;
 	union names_control control;
@@ -284,8 +284,8 @@ struct names *names_start(struct seat *seat)
 	if (!n)
 		return NULL;
 	n->seat = seat;
-	n->sockets[0].fd = seat->sandbox->at.udp4;
-	n->sockets[1].fd = seat->sandbox->at.udp6;
+	n->sockets[0].fd = seat->sandbox->at.dns[0];
+	n->sockets[1].fd = seat->sandbox->at.dns[1];
 	names_receive(n, 0);
 	names_receive(n, 1);
 	return n;

@@ -124,20 +124,18 @@ static void registry_fill_offer(
 	*to = (struct sandbox_offer){.netns = from->netns,
 		.cgroup = from->cgroup,
 		.nslots = from->nslots,
-		.has_v6 = from->has_v6,
+		.families = proto_families(from),
 		.uplink = from->mode == PROTO_UPLINK,
 		.flow_map = -1,
-		.udp6 = -1};
+		.dns = {-1, -1}};
 	fds++; /* the policy is read by who called */
 	if (from->lane == PROTO_LANE_BPF)
 		to->flow_map = *fds++;
-	to->udp4 = *fds++;
-	if (from->has_v6)
-		to->udp6 = *fds++;
+	for (unsigned i = 0; i < to->families; i++)
+		to->dns[i] = *fds++;
+	for (unsigned i = 0; i < to->families; i++, fds += from->nslots)
+		memcpy(to->tcp[i], fds, from->nslots * sizeof(int));
 	memcpy(to->id, from->id, sizeof(to->id));
-	memcpy(to->tcp4, fds, from->nslots * sizeof(int));
-	if (from->has_v6)
-		memcpy(to->tcp6, fds + from->nslots, from->nslots * sizeof(int));
 	for (unsigned i = 0; i < PROTO_SEARCH && from->search[i][0]; i++)
 		memcpy(to->search[to->nsearch++], from->search[i], sizeof(to->search[0]));
 }

@@ -263,16 +263,14 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 
 void sandbox_free(struct sandbox *s)
 {
-	const int fds[] = {s->at.flow_map, s->at.udp4, s->at.udp6};
+	const int fds[] = {s->at.flow_map, s->at.dns[0], s->at.dns[1]};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
-	for (unsigned i = 0; i < s->at.nslots; i++) {
-		(void)close(s->at.tcp4[i]);
-		if (s->at.has_v6)
-			(void)close(s->at.tcp6[i]);
-	}
+	for (unsigned family = 0; family < s->at.families; family++)
+		for (unsigned i = 0; i < s->at.nslots; i++)
+			(void)close(s->at.tcp[family][i]);
 	sandbox_drop(s);
 }
 

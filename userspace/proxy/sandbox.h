@@ -39,11 +39,11 @@ struct sandbox_offer {
 	uint64_t netns; /* cookie */
 	uint64_t cgroup; /* id, the inode of its directory */
 	unsigned nslots;
-	bool has_v6;
+	unsigned families; /* series of sockets: 1, or 2 where each family has its own */
 	bool uplink; /* the namespace has an interface of its own */
 	int flow_map; /* -1 in the nft lane, where connections are not attributed */
-	int udp4, udp6; /* udp6 is -1 without IPv6 */
-	int tcp4[LIMIT_SLOTS], tcp6[LIMIT_SLOTS];
+	int dns[2]; /* the second is -1 in one series */
+	int tcp[2][LIMIT_SLOTS];
 	char search[SANDBOX_SEARCH][LIMIT_NAME + 1];
 	unsigned nsearch;
 };

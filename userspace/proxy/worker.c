@@ -53,12 +53,10 @@ static union ring_ref worker_accept_ref(struct seat *seat, unsigned listener)
 		.slot = slab_slot(seat)};
 }
 
-/* Listener numbers: slot, and LIMIT_SLOTS + slot for IPv6. */
+/* Listener numbers: slot, and LIMIT_SLOTS + slot in the second series. */
 static int worker_listener(struct seat *seat, unsigned listener)
 {
-	struct sandbox_offer *at = &seat->sandbox->at;
-
-	return listener < LIMIT_SLOTS ? at->tcp4[listener] : at->tcp6[listener - LIMIT_SLOTS];
+	return seat->sandbox->at.tcp[listener / LIMIT_SLOTS][listener % LIMIT_SLOTS];
 }
 
 static void worker_accept(struct seat *seat, unsigned listener)
@@ -77,12 +75,10 @@ static void worker_accept_all(struct seat *seat)
 {
 	struct worker *w = seat->worker;
 
-	for (unsigned i = w->index; i < seat->sandbox->at.nslots; i += w->shared->nworkers) {
-		if (!(seat->accepting & 1u << i))
-			worker_accept(seat, i);
-		if (seat->sandbox->at.has_v6 && !(seat->accepting & 1u << (LIMIT_SLOTS + i)))
-			worker_accept(seat, LIMIT_SLOTS + i);
-	}
+	for (unsigned family = 0; family < seat->sandbox->at.families; family++)
+		for (unsigned i = w->index; i < seat->sandbox->at.nslots; i += w->shared->nworkers)
+			if (!(seat->accepting & 1u << (family * LIMIT_SLOTS + i)))
+				worker_accept(seat, family * LIMIT_SLOTS + i);
 }
 
 static void worker_rearm(struct timer *t)
