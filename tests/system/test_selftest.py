@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import maps
 from documents import POLICY
 from sandbox import Refused, Sandbox
 from waiting import until
@@ -53,6 +54,12 @@ def remove(box):
 def remake(box):
     os.rmdir(box.cgroup)
     os.mkdir(box.cgroup)
+
+
+def active(box):
+    """What sallyport-maps(7) says of it."""
+    (found,) = [e["value"]["active"] for e in maps.entries(box.stack, "sandboxes") if maps.text(e["value"]["id"]) == box.id]
+    return found
 
 
 def counters(box):
@@ -103,6 +110,7 @@ def test_CAP_07_what_is_no_longer_effective_is_noticed_refused_and_mended(attach
     for name, box in boxes.items():
         if not breaks[name][2]:
             assert box.stack.get(f"/v1/sandboxes/{box.id}")["state"] == "degraded"
+            assert lane == "nft" or not active(box), "the programs are told, besides the table"
             watch = world.watch()
             assert outside_error(box) != 0, f"{name}: closed"
             assert outside_error(box, "10.0.0.1") != 0 and outside_error(box, "169.254.169.254") != 0
