@@ -22,10 +22,12 @@
  * namespace or a cgroup that we are in would cut the host off.
  *
  * ACTIVE, by link.sock from the proxy: lets a sandbox go on that waits for exactly this, and lifts
- * ranges from the address refusal of that sandbox alone. A proxy that was taken over may lie about
- * both. It gains nothing: every connection of a sandbox ends at this same proxy in any case, and
- * nothing else can leave the namespace. It cannot choose the sandbox's id, namespace or cgroup,
- * touch one that is active, or open anything outside sandboxes.
+ * ranges from the address refusal of that sandbox, and from the guard around the proxy's own dials
+ * (dialler.c). A proxy that was taken over may lie about both: towards sandboxes it gains nothing, as
+ * every connection of theirs ends at this same proxy in any case; for its own dials it can open, with
+ * the next offer, what a policy's private: could have opened. The guard is against mistakes of ours,
+ * not against a proxy that is somebody else's. It cannot choose the sandbox's id, namespace or
+ * cgroup, touch one that is active, or open anything outside sandboxes and itself.
  *
  * GONE, from the proxy: ends a wait that would end by itself 5 s later.
  *
