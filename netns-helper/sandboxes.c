@@ -119,8 +119,7 @@ static int sandboxes_conflict(const struct sandboxes *s, const struct netns_iden
 					 "that is done"
 				       : "--netns: is attached already, as %s: detach that first",
 				a->id);
-		if (cgroup_inside(a->cgroup, cgroup) ||
-			cgroup_inside(cgroup, a->cgroup))
+		if (cgroup_inside(a->cgroup, cgroup) || cgroup_inside(cgroup, a->cgroup))
 			return fault_set(fault, leaves ? -EBUSY : -EEXIST,
 				leaves ? "--cgroup: %s is being detached from it: try again when "
 					 "that is done"
