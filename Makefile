@@ -24,7 +24,7 @@ B := $(if $(filter 1,$(SAN)),build-san,build)
 
 # ---- what there is ------------------------------------------------------------------------------------------------
 
-BASE     := buf clock fault fdpass file json log secret slab
+BASE     := buf clock fault fdpass file json keyring log secret slab
 MODEL    := addr category range
 RING     := loop timer
 TLS      := sniff ca mint leaves engine reason server trust client
@@ -43,10 +43,11 @@ PROXY    := connection decide exchange journal kernel leg lookup names notes ori
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
 HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \
-            foreign foreign_holders foreign_rules foreign_sockets foreign_tables handout hosts intervals jail lane \
-            listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe nft_resolver nft_rule \
-            nft_sets nft_uplink notes openings peers pins privileges prober programs programs_sandbox routes rules \
-            sandboxes selftest serve state steer_program sysctls unix_paths upkeep uplink view
+            foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables handout hosts \
+            intervals jail lane listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe \
+            nft_resolver nft_rule nft_sets nft_uplink notes openings peers pins privileges prober programs \
+            programs_sandbox routes rules sandboxes selftest serve state steer_program sysctls unix_paths \
+            upkeep uplink view
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
@@ -56,7 +57,7 @@ PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix c
             uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
-UNIT_base     := buf fault fdpass file json secret slab
+UNIT_base     := buf fault fdpass file json keyring secret slab
 UNIT_model    := addr category range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust

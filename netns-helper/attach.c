@@ -17,13 +17,14 @@
  * A failure anywhere undoes what was done, in reverse. Uniqueness among sandboxes is the caller's
  * question.
  *
- * Not here: who asked, the daemon, ending processes. #syscalls: fcntl close, and those of the parts
+ * Not here: who asked, the daemon, ending processes. #syscalls: fcntl getrandom close, and those of the parts
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "bpf/capture.h"
@@ -69,21 +70,24 @@ static void attach_mapped(const uint8_t own4[4], uint8_t ret[16])
 
 static int attach_verify(struct attachment *a, const struct attach_spec *spec, struct fault *fault)
 {
-	struct cgroup_path daemon;
+	struct cgroup_path daemon, own;
 	struct stat st;
 	int r;
 
 	r = netns_verify(a->netns_fd, fault, &a->identity);
 	if (r < 0)
 		return r;
-	r = cgroup_verify(a->cgroup_fd, fault, &a->cgroup);
+	r = cgroup_verify(a->cgroup_fd, fault, &own);
 	if (r < 0)
 		return r;
+	a->cgroup = strdup(own.text);
+	if (!a->cgroup)
+		return fault_set(fault, -ENOMEM, "out of memory");
 	if (fstat(a->cgroup_fd, &st) < 0)
 		return fault_set(fault, -errno, "--cgroup: cannot be examined");
 	a->cgroup_id = st.st_ino;
 	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 &&
-		cgroup_inside(&daemon, &a->cgroup))
+		cgroup_inside(daemon.text, a->cgroup))
 		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
 	if (a->mode != PROTO_UPLINK)
 		return 0;
@@ -96,7 +100,8 @@ static int attach_leave(void *arg)
 {
 	struct attachment *a = arg;
 
-	uplink_take_back(&a->uplink);
+	if (a->uplink)
+		uplink_take_back(a->uplink);
 	routes_take_back(&a->routes, a->own4, a->own6);
 	if (a->nft && !a->left_closed)
 		(void)nft_unload(); /* its owner may have removed it already */
@@ -109,7 +114,8 @@ static int attach_inspect(void *arg)
 {
 	struct attach_inside *in = arg;
 	struct attachment *a = in->a;
-	const struct foreign_spec foreign = {.cgroup = &a->cgroup, .cgroup_id = a->cgroup_id};
+	const struct foreign_spec foreign = {
+		.cgroup = a->cgroup, .cgroup_id = a->cgroup_id, .uplink = a->mode == PROTO_UPLINK};
 	int r = foreign_verify(&foreign, in->fault, &a->resolver);
 
 	if (r == 0 && a->mode == PROTO_SEALED)
@@ -121,8 +127,8 @@ static int attach_arrange(struct attachment *a, struct fault *fault)
 {
 	int r = routes_set_up(a->own4, a->own6, fault, &a->routes);
 
-	if (r == 0 && a->mode == PROTO_UPLINK)
-		r = uplink_set_up(a->routes.v6, fault, &a->uplink);
+	if (r == 0 && a->uplink)
+		r = uplink_set_up(a->routes.v6, fault, a->uplink);
 	return r;
 }
 
@@ -164,8 +170,9 @@ static int attach_table(struct attachment *a, bool closed, struct fault *fault)
 		.mode = a->mode,
 		.lane = a->lane,
 		.closed = closed,
-		.locals = a->uplink.addresses.list,
-		.nlocals = a->uplink.addresses.n,
+		.locals = a->uplink ? a->uplink->addresses.list : NULL,
+		.nlocals = a->uplink ? a->uplink->addresses.n : 0,
+		.inbound = a->inbound,
 		.resolver = a->resolver,
 		.hosts = a->hosts->ip,
 		.nhosts = a->hosts->n,
@@ -229,11 +236,12 @@ static int attach_programs(
 /* The addresses of the uplink pass like the own ones. */
 static int attach_locals(struct attachment *a, struct fault *fault)
 {
-	const struct addresses *l = &a->uplink.addresses;
+	const struct addresses *l;
 	int r;
 
-	if (a->mode != PROTO_UPLINK || a->lane != PROTO_LANE_BPF)
+	if (!a->uplink || a->lane != PROTO_LANE_BPF)
 		return 0; /* the table knows them */
+	l = &a->uplink->addresses;
 	r = programs_set_locals(a->programs, l->list, l->n, fault);
 	if (r == 0)
 		r = steer_program_set_locals(a->steer, l->list, l->n, fault);
@@ -283,6 +291,26 @@ static int attach_steps(struct attachment *a, const struct attach_spec *spec, st
 	return attach_locals(a, fault);
 }
 
+/* What only some have. */
+static int attach_take_request(struct attachment *a, const struct proto_attach *request)
+{
+	while (a->nsearch < PROTO_SEARCH && request->search[a->nsearch][0])
+		a->nsearch++;
+	if (a->nsearch) {
+		a->search = calloc(a->nsearch, sizeof(*a->search));
+		if (!a->search)
+			return -ENOMEM;
+		memcpy(a->search, request->search, a->nsearch * sizeof(*a->search));
+	}
+	if (a->mode != PROTO_UPLINK)
+		return 0;
+	a->uplink = calloc(1, sizeof(*a->uplink));
+	if (!a->uplink)
+		return -ENOMEM;
+	a->uplink->addresses.fd = -1;
+	return 0;
+}
+
 int attach_begin(const struct attach_spec *spec, struct fault *fault, struct attachment **ret)
 {
 	struct attachment *a = calloc(1, sizeof(*a));
@@ -291,17 +319,21 @@ int attach_begin(const struct attach_spec *spec, struct fault *fault, struct att
 	if (!a)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	memcpy(a->id, spec->request->id, sizeof(a->id));
-	memcpy(a->search, spec->request->search, sizeof(a->search));
 	a->mode = (enum proto_mode)spec->request->mode;
-	a->uplink.addresses.fd = -1;
 	a->hosts = spec->hosts;
 	a->netns_fd = a->cgroup_fd = -1;
 	a->lane = spec->lane;
 	if (inet_pton(AF_INET, PROTO_OWN4, a->own4) != 1 ||
 		inet_pton(AF_INET6, PROTO_OWN6, a->own6) != 1)
 		r = fault_set(fault, -EINVAL, "the own addresses do not parse");
-	else
+	else if (getrandom(&a->inbound, sizeof(a->inbound), 0) != sizeof(a->inbound))
+		r = fault_set(fault, -EIO, "the kernel gives no random number");
+	else if (attach_take_request(a, spec->request) < 0)
+		r = fault_set(fault, -ENOMEM, "out of memory");
+	else {
+		a->inbound |= 1; /* 0 is what every other connection has */
 		r = attach_steps(a, spec, fault);
+	}
 	if (r < 0) {
 		attach_undo(a);
 		attach_free(a);
@@ -328,18 +360,19 @@ static int attach_activate(struct attachment *a, struct fault *fault)
 static int attach_read_addresses(void *arg)
 {
 	struct attachment *a = arg;
-	int r = addresses_read(&a->uplink.addresses);
+	int r = addresses_read(&a->uplink->addresses);
 
 	if (r <= 0)
 		return r;
-	return nft_set_locals(a->uplink.addresses.list, a->uplink.addresses.n);
+	return nft_set_locals(a->uplink->addresses.list, a->uplink->addresses.n);
 }
 
 int attach_follow(struct attachment *a, struct fault *fault)
 {
 	int r;
 
-	if (!addresses_changed(&a->uplink.addresses) || (a->lane == PROTO_LANE_BPF && !a->programs))
+	if (!a->uplink || !addresses_changed(&a->uplink->addresses) ||
+		(a->lane == PROTO_LANE_BPF && !a->programs))
 		return 0; /* nothing, or it is being taken down */
 	r = netns_within(a->netns_fd, attach_read_addresses, a);
 	if (r < 0)
@@ -442,9 +475,17 @@ void attach_undo(struct attachment *a)
 			a); /* a namespace that cannot be entered is gone */
 		a->inside = false;
 	}
-	uplink_done(&a->uplink);
+	if (a->uplink)
+		uplink_done(a->uplink);
 	cleanup_close(&a->netns_fd);
 	a->netns_fd = -1;
+}
+
+void attach_put_search(const struct attachment *a, char ret[PROTO_SEARCH][PROTO_NAME])
+{
+	memset(ret, 0, PROTO_SEARCH * sizeof(*ret));
+	if (a->nsearch)
+		memcpy(ret, a->search, a->nsearch * sizeof(*ret));
 }
 
 void attach_free(struct attachment *a)
@@ -453,6 +494,9 @@ void attach_free(struct attachment *a)
 		return;
 	cleanup_close(&a->cgroup_fd);
 	free(a->policy);
+	free(a->search);
+	free(a->cgroup);
+	free(a->uplink);
 	free(a->openings);
 	free(a);
 }

@@ -30,16 +30,18 @@ struct steer_program;
 
 struct attachment {
 	char id[PROTO_ID];
-	char search[PROTO_SEARCH][PROTO_NAME];
+	char (*search)[PROTO_NAME]; /* owned, nsearch of them */
+	size_t nsearch;
 	struct netns_identity identity;
-	struct cgroup_path cgroup;
+	char *cgroup; /* owned: the text of its struct cgroup_path */
 	uint64_t cgroup_id; /* its inode */
 	uint64_t cookie;
 	enum proto_mode mode;
 	uint8_t own4[4], own6[16];
 	enum proto_lane lane; /* never AUTO */
+	uint32_t inbound; /* conntrack's mark of what came in by an uplink: this attachment's own */
 	struct routes routes;
-	struct uplink uplink; /* in uplink mode */
+	struct uplink *uplink; /* owned; NULL but in uplink mode */
 	struct listeners listeners;
 	int netns_fd; /* owned; -1 after attach_undo() */
 	int cgroup_fd; /* owned until attach_free() */
@@ -113,6 +115,9 @@ void attach_undo(struct attachment *a);
 
 /* In uplink mode, when a->uplink.addresses.fd is readable: an address came or went. 0 or -errno. */
 int attach_follow(struct attachment *a, struct fault *fault);
+
+/* The search domains as messages have them; all of ret is written. */
+void attach_put_search(const struct attachment *a, char ret[PROTO_SEARCH][PROTO_NAME]);
 
 /* After attach_undo(). NULL is allowed. */
 void attach_free(struct attachment *a);

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* bounding.c – see bounding.h. #syscalls: openat read close */
+/*
+ * bounding.c – see bounding.h. Each thread has capabilities of its own, its bounding set too: the first one's say nothing
+ * about the others.
+ *
+ * #syscalls: openat getdents64 read close
+ */
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -76,34 +82,62 @@ void bounding_name(unsigned int capability, char ret[32])
 		(void)cap_free(name); /* cannot fail for what cap_to_name() gave */
 }
 
-int bounding_of(pid_t pid, uint64_t *ret, char comm[16])
+/* Adds what one thread's status says. 0, -ESRCH, -errno. */
+static int bounding_add(const char *path, uint64_t *set, char comm[16])
 {
-	char path[64], line[256];
-	uint64_t set = 0, part;
+	char line[256];
+	uint64_t part;
 	size_t found = 0;
 	FILE *f;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
-		if (strncmp(line, "Name:\t", 6) == 0)
+		if (comm && strncmp(line, "Name:\t", 6) == 0)
 			(void)snprintf(comm, 16, "%.15s", line + 6);
 		for (size_t i = 0; i < ARRAY_SIZE(bounding_lines); i++) {
 			size_t n = strlen(bounding_lines[i]);
 
 			if (strncmp(line, bounding_lines[i], n) == 0 &&
 				bounding_number(line + n + strspn(line + n, "\t "), &part) == 0) {
-				set |= part;
+				*set |= part;
 				found++;
 			}
 		}
 	}
 	(void)fclose(f); /* only read */
-	if (found != ARRAY_SIZE(bounding_lines))
-		return -ESRCH; /* it ended while it was read */
-	*ret = set;
-	return 0;
+	return found == ARRAY_SIZE(bounding_lines) ? 0 : -ESRCH; /* it ended while it was read */
+}
+
+int bounding_of(pid_t pid, uint64_t *ret, char comm[16])
+{
+	char path[320];
+	const struct dirent *entry;
+	uint64_t set = 0;
+	DIR *threads;
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	r = bounding_add(path, &set, comm);
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	threads = opendir(path);
+	if (!threads)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (r == 0 && (entry = readdir(threads))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/status", (int)pid,
+			entry->d_name); /* fits */
+		r = bounding_add(path, &set, NULL);
+		if (r == -ESRCH)
+			r = 0; /* a thread that ended */
+	}
+	(void)closedir(threads); /* only read */
+	if (r == 0)
+		*ret = set;
+	return r;
 }

@@ -77,14 +77,13 @@ int cgroup_of(pid_t pid, struct cgroup_path *ret)
 	return r;
 }
 
-bool cgroup_inside(const struct cgroup_path *path, const struct cgroup_path *outer)
+bool cgroup_inside(const char *path, const char *outer)
 {
-	size_t n = strlen(outer->text);
+	size_t n = strlen(outer);
 
-	if (strcmp(outer->text, "/") == 0)
+	if (strcmp(outer, "/") == 0)
 		return true;
-	return strncmp(path->text, outer->text, n) == 0 &&
-	       (path->text[n] == '\0' || path->text[n] == '/');
+	return strncmp(path, outer, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
 int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
@@ -125,14 +124,14 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 	if (r < 0)
 		return fault_set(fault, r, "--cgroup: its path is longer than %d characters",
 			CGROUP_PATH - 1);
-	if (cgroup_same(fd, &path) < 0)
+	if (cgroup_same(fd, path.text) < 0)
 		return fault_set(fault, -ENOENT,
 			"--cgroup: was removed meanwhile: make it again and start the sandbox in "
 			"it");
 	r = cgroup_of(getpid(), &own);
 	if (r < 0)
 		return fault_set(fault, r, "the helper's own cgroup cannot be read");
-	if (cgroup_inside(&own, &path))
+	if (cgroup_inside(own.text, path.text))
 		return fault_set(fault, -EINVAL,
 			"--cgroup: the helper itself is inside: take one that holds the sandbox "
 			"alone");
@@ -304,7 +303,7 @@ static int cgroup_remove_below(int fd, int depth)
 }
 
 /* The path as others see it, and whether it leads to fd: as cgroup_same(). */
-static int cgroup_find(int fd, const struct cgroup_path *path, char ret[2 * PATH_MAX])
+static int cgroup_find(int fd, const char *path, char ret[2 * PATH_MAX])
 {
 	struct stat by_fd, by_path;
 	char mount[PATH_MAX];
@@ -312,20 +311,20 @@ static int cgroup_find(int fd, const struct cgroup_path *path, char ret[2 * PATH
 
 	if (r < 0)
 		return r == -ENOENT ? -ENODEV : r;
-	(void)snprintf(ret, 2 * PATH_MAX, "%s%s", mount, path->text); /* fits */
+	(void)snprintf(ret, 2 * PATH_MAX, "%s%s", mount, path); /* fits */
 	if (fstat(fd, &by_fd) < 0 || stat(ret, &by_path) < 0)
 		return -errno;
 	return by_fd.st_ino != by_path.st_ino || by_fd.st_dev != by_path.st_dev ? -ESTALE : 0;
 }
 
-int cgroup_same(int fd, const struct cgroup_path *path)
+int cgroup_same(int fd, const char *path)
 {
 	char full[2 * PATH_MAX];
 
 	return cgroup_find(fd, path, full);
 }
 
-int cgroup_remove(int fd, const struct cgroup_path *path)
+int cgroup_remove(int fd, const char *path)
 {
 	char full[2 * PATH_MAX];
 	int r = cgroup_find(fd, path, full);

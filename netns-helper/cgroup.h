@@ -16,7 +16,7 @@
 
 #include "base/fault.h"
 
-enum { CGROUP_PATH = 1024 }; /* a path and its NUL; a longer one is refused: each sandbox has one */
+enum { CGROUP_PATH = 1024 }; /* a path and its NUL; a longer one is refused */
 
 struct cgroup_path {
 	char text[CGROUP_PATH]; /* "/sallyport.1.web" */
@@ -35,8 +35,8 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret);
 /* The v2 cgroup of a process. 0, -ESRCH when there is no such process, -ENAMETOOLONG, -errno. */
 int cgroup_of(pid_t pid, struct cgroup_path *ret);
 
-/* Whether `path` is `outer` or lies below it. */
-bool cgroup_inside(const struct cgroup_path *path, const struct cgroup_path *outer);
+/* Whether `path` is `outer` or lies below it; these and the next are texts of struct cgroup_path. */
+bool cgroup_inside(const char *path, const char *outer);
 
 /* Sends SIGKILL to every process in it and below (cgroup.kill; where that is missing, one by one).
  * 0 or -errno. */
@@ -52,7 +52,7 @@ bool cgroup_populated(int fd);
  * 0 when the path still leads to what fd is; -ENOENT: it was removed; -ESTALE: it was removed and another one made in
  * its place; -errno.
  */
-int cgroup_same(int fd, const struct cgroup_path *path);
+int cgroup_same(int fd, const char *path);
 
 /* Whether its processes are frozen; false as well when that cannot be read. */
 bool cgroup_frozen(int fd);
@@ -67,6 +67,6 @@ int cgroup_each(int fd, int (*each)(pid_t pid, void *arg), void *arg);
  * Removes the directory and the empty ones that the sandbox made below it, if the path still leads
  * to what fd is. 0 (also when it is gone already), -EBUSY while a process is inside, -errno.
  */
-int cgroup_remove(int fd, const struct cgroup_path *path);
+int cgroup_remove(int fd, const char *path);
 
 #endif

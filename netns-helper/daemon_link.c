@@ -166,7 +166,7 @@ static int daemon_link_offer(struct daemon_link *link, const struct sandbox *san
 	memcpy(offer.own4, a->own4, sizeof(offer.own4));
 	if (a->routes.v6)
 		memcpy(offer.own6, a->own6, sizeof(offer.own6));
-	memcpy(offer.search, a->search, sizeof(offer.search));
+	attach_put_search(a, offer.search);
 	fds[n++] = policy;
 	if (a->lane == PROTO_LANE_BPF)
 		fds[n++] = flows;

@@ -168,7 +168,7 @@ static void dialler_release(struct dialler *d)
 	(void)close(d->process.fd); /* nothing is pending */
 	d->process.fd = -1;
 	if (d->remove)
-		(void)cgroup_remove(d->cgroup, &d->path); /* not while somebody is in it */
+		(void)cgroup_remove(d->cgroup, d->path.text); /* not while somebody is in it */
 	(void)close(TAKE_FD(d->cgroup)); /* only looked at */
 }
 
@@ -223,7 +223,7 @@ static int dialler_cgroup(pid_t pid, struct cgroup_path *ret, struct fault *f)
 
 	if (cgroup_of(pid, ret) < 0 || cgroup_of(getpid(), &own) < 0 || cgroup_mount(mount) < 0)
 		return fault_set(f, -ENOENT, "its cgroup (v2) cannot be found");
-	if (cgroup_inside(&own, ret)) /* also of the root */
+	if (cgroup_inside(own.text, ret->text)) /* also of the root */
 		return fault_set(f, -EBUSY, "the helper is in its cgroup %s", ret->text);
 	(void)snprintf(full, sizeof(full), "%s%s", mount, ret->text);
 	fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -2,7 +2,7 @@
 /*
  * foreign.h – what somebody else has in a network namespace that is about to become a sandbox, and
  * that would be a way around us: sockets of processes outside the sandbox, packet filter tables, routing
- * rules. Called inside the namespace (netns_within), before anything of ours is there.
+ * rules; in uplink mode also sockets below the table, whoever has them, and links, programs and filters of some kinds. Called inside the namespace (netns_within), before anything of ours is there.
  */
 #ifndef SALLYPORT_NETNS_HELPER_FOREIGN_H
 #define SALLYPORT_NETNS_HELPER_FOREIGN_H
@@ -15,8 +15,9 @@
 #include "base/fault.h"
 
 struct foreign_spec {
-	const struct cgroup_path *cgroup; /* the sandbox's */
+	const char *cgroup; /* the sandbox's path */
 	uint64_t cgroup_id; /* its inode */
+	bool uplink; /* there are interfaces: what goes past the table does get out */
 };
 
 /*

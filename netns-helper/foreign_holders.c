@@ -60,8 +60,7 @@ static void foreign_held(struct foreign_sockets *s, uint64_t inode, int pid, boo
 	}
 }
 
-static void foreign_look_at(
-	const struct cgroup_path *cgroup, struct foreign_sockets *s, int pid, int fds)
+static void foreign_look_at(const char *cgroup, struct foreign_sockets *s, int pid, int fds)
 {
 	struct cgroup_path path = {""};
 	const struct dirent *entry;
@@ -85,12 +84,12 @@ static void foreign_look_at(
 		if (!known && cgroup_of(pid, &path) < 0)
 			break;
 		known = true;
-		foreign_held(s, inode, pid, cgroup_inside(&path, cgroup));
+		foreign_held(s, inode, pid, cgroup_inside(path.text, cgroup));
 	}
 	(void)closedir(dir); /* only read */
 }
 
-int foreign_holders_find(const struct cgroup_path *cgroup, struct foreign_sockets *s)
+int foreign_holders_find(const char *cgroup, struct foreign_sockets *s)
 {
 	const struct dirent *entry;
 	DIR *proc = opendir("/proc");

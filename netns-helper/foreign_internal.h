@@ -18,6 +18,7 @@ struct foreign_socket {
 	const char *kind; /* "TCP", … */
 	char address[FOREIGN_ADDRESS];
 	uint64_t inode;
+	bool below; /* of a kind that sends below the table: raw, packet, XDP */
 	bool inside; /* a process of the sandbox has it open */
 	int pid; /* of one outside that has it open; 0 = none was found */
 	char comm[FOREIGN_COMM]; /* its name */
@@ -31,19 +32,22 @@ struct foreign_sockets {
 };
 
 /* foreign_sockets.c: all that were not made in the sandbox's own cgroup. 0, -E2BIG, -errno. */
-int foreign_sockets_list(uint64_t cgroup_id, struct foreign_sockets *s);
+int foreign_sockets_list(const struct foreign_spec *spec, struct foreign_sockets *s);
 void foreign_sockets_free(struct foreign_sockets *s);
 
 /* What a process chose itself is told to a person: other bytes than printable ones become ?. */
 void foreign_printable(char *text);
 
 /* foreign_holders.c: fills in who has them open, by a walk through /proc. 0 or -errno. */
-int foreign_holders_find(const struct cgroup_path *cgroup, struct foreign_sockets *s);
+int foreign_holders_find(const char *cgroup, struct foreign_sockets *s);
 
 /* foreign_tables.c. `resolver` in: its sockets are there; out: also when only its table is. */
 int foreign_tables_verify(struct fault *fault, bool *resolver);
 
 /* foreign_rules.c */
 int foreign_rules_verify(struct fault *fault);
+
+/* foreign_links.c, uplink mode alone */
+int foreign_links_verify(struct fault *fault);
 
 #endif

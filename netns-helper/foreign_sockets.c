@@ -6,6 +6,7 @@
  *                    kernel has no such module, the files below
  *   UDP-Lite, raw    /proc/net, which tells no cgroup: all are listed
  *   packet           likewise
+ *   XDP              listed nowhere, counted: of interest in uplink mode alone, where one is one too many
  *   unix             likewise, those with an abstract name alone: such a name is the namespace's; one that is
  *                    a path is the file system's (connect_unix judges it), one without a name cannot be
  *                    reached
@@ -56,6 +57,7 @@ struct foreign_listing {
 	uint64_t cgroup_id;
 	struct foreign_sockets *sockets;
 	const char *kind;
+	bool below; /* the table */
 	bool may_resolve; /* TCP, UDP over IPv4 */
 	int failed;
 };
@@ -121,7 +123,7 @@ static void foreign_add(struct foreign_listing *l, const char *address, uint64_t
 		s->list = more;
 		s->room = room;
 	}
-	s->list[s->n] = (struct foreign_socket){.kind = l->kind, .inode = inode};
+	s->list[s->n] = (struct foreign_socket){.kind = l->kind, .below = l->below, .inode = inode};
 	(void)snprintf(s->list[s->n].address, FOREIGN_ADDRESS, "%s", address); /* cut to size */
 	foreign_printable(s->list[s->n].address);
 	s->n++;
@@ -224,6 +226,7 @@ static int foreign_list_ip(struct foreign_listing *l, const struct foreign_kind 
 	int r = -ENOENT;
 
 	l->kind = kind->name;
+	l->below = strcmp(kind->name, "raw") == 0;
 	l->may_resolve = kind->diag && kind->family == AF_INET;
 	if (kind->diag)
 		r = foreign_list_diag(l, kind);
@@ -259,9 +262,9 @@ static void foreign_unix_line(struct foreign_listing *l, int family, const char 
 	foreign_add(l, name, inode);
 }
 
-int foreign_sockets_list(uint64_t cgroup_id, struct foreign_sockets *s)
+int foreign_sockets_list(const struct foreign_spec *spec, struct foreign_sockets *s)
 {
-	struct foreign_listing l = {.cgroup_id = cgroup_id, .sockets = s};
+	struct foreign_listing l = {.cgroup_id = spec->cgroup_id, .sockets = s};
 	struct foreign_protocols protocols;
 	int r = 0;
 
@@ -271,9 +274,15 @@ int foreign_sockets_list(uint64_t cgroup_id, struct foreign_sockets *s)
 			r = foreign_list_ip(&l, &foreign_kinds[i]);
 	l.may_resolve = false;
 	l.kind = "packet";
+	l.below = true;
 	if (r == 0 && foreign_protocols_have(&protocols, "PACKET"))
 		r = foreign_list_file(&l, "/proc/net/packet", AF_UNSPEC, foreign_packet_line);
+	l.kind = "XDP";
+	if (r == 0 && spec->uplink && !protocols.unknown &&
+		foreign_protocols_have(&protocols, "XDP"))
+		foreign_add(&l, "a queue of an interface", 0);
 	l.kind = "unix";
+	l.below = false;
 	if (r == 0 && (foreign_protocols_have(&protocols, "UNIX") ||
 			      foreign_protocols_have(&protocols, "UNIX-STREAM")))
 		r = foreign_list_file(&l, "/proc/net/unix", AF_UNSPEC, foreign_unix_line);

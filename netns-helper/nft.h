@@ -25,6 +25,7 @@ struct nft_spec {
 	uint8_t own6[16];
 	const uint8_t (*locals)[16]; /* further addresses of the sandbox, of its uplink */
 	size_t nlocals;
+	uint32_t inbound; /* uplink: the conntrack mark of what came in, nobody's guess */
 	const uint8_t (*hosts)[16]; /* the host's own addresses, which are refused */
 	size_t nhosts;
 	const struct capture_opening *openings;

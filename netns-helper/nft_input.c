@@ -31,30 +31,30 @@
  */
 struct nft_input_form {
 	uint32_t offset, n; /* the bytes that tell the form, from the beginning of the address */
-	uint8_t mask[16], value[16];
+	uint8_t value[16];
 	uint32_t inner; /* offset of the IPv4 address */
 	bool inverted;
+	const uint8_t *mask; /* NULL: all bits tell, and the rule is a quarter smaller */
 };
+
+static const uint8_t nft_input_isatap[4] = {0xfd, 255, 255, 255};
 
 static const struct nft_input_form nft_input_forms[] = {
 	/* v4-compatible ::/96; ::1 has been accepted before */
-	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, {0}, 12, false},
+	{0, 12, {0}, 12, false, NULL},
 	/* v4-mapped ::ffff:0:0/96: never on the wire by right */
-	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},
-		{[10] = 255, [11] = 255}, 12, false},
+	{0, 12, {[10] = 255, [11] = 255}, 12, false, NULL},
 	/* v4-translated ::ffff:0:0:0/96 */
-	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},
-		{[8] = 255, [9] = 255}, 12, false},
+	{0, 12, {[8] = 255, [9] = 255}, 12, false, NULL},
 	/* NAT64 64:ff9b::/96 */
-	{0, 12, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, {0, 0x64, 0xff, 0x9b},
-		12, false},
+	{0, 12, {0, 0x64, 0xff, 0x9b}, 12, false, NULL},
 	/* 6to4 2002::/16 */
-	{0, 2, {255, 255}, {0x20, 0x02}, 2, false},
+	{0, 2, {0x20, 0x02}, 2, false, NULL},
 	/* Teredo 2001::/32: its server, its client */
-	{0, 4, {255, 255, 255, 255}, {0x20, 0x01}, 4, false},
-	{0, 4, {255, 255, 255, 255}, {0x20, 0x01}, 12, true},
+	{0, 4, {0x20, 0x01}, 4, false, NULL},
+	{0, 4, {0x20, 0x01}, 12, true, NULL},
 	/* ISATAP: [02]00:5efe: at the interface identifier */
-	{8, 4, {0xfd, 255, 255, 255}, {0, 0, 0x5e, 0xfe}, 12, false},
+	{8, 4, {0, 0, 0x5e, 0xfe}, 12, false, nft_input_isatap},
 };
 
 static struct nft_rule nft_input_rule(struct nft_batch *b)
@@ -140,7 +140,8 @@ static void nft_input_opening(struct nft_batch *b, const struct capture_opening 
 		value[i] = ip[i] & mask[i];
 	nft_rule_family(&r, v4 ? NFPROTO_IPV4 : NFPROTO_IPV6);
 	nft_rule_protocol(&r, IPPROTO_TCP);
-	nft_rule_bytes(&r, v4 ? NFT_DADDR4 : NFT_DADDR6, width, mask, value);
+	nft_rule_bytes(
+		&r, v4 ? NFT_DADDR4 : NFT_DADDR6, width, prefix == 8 * width ? NULL : mask, value);
 	nft_rule_port(&r, o->port_lo, o->port_hi);
 	nft_rule_accept(&r);
 }

@@ -17,7 +17,8 @@
 
 struct nft_spec;
 
-#define NFT_TABLE "sallyport"
+#define NFT_TABLE  "sallyport"
+#define NFT_GROUPS "groups6"
 
 enum {
 	NFT_LO = 1, /* the index of lo in every namespace */

@@ -275,6 +275,12 @@ void nft_rule_in_own_set(struct nft_rule *r, uint32_t offset, uint32_t n, uint32
 	nft_rule_lookup(r, NULL, id);
 }
 
+void nft_rule_transport_in_set(struct nft_rule *r, uint32_t offset, uint32_t n, const char *set)
+{
+	nft_rule_load(r, NFT_PAYLOAD_TRANSPORT_HEADER, offset, n);
+	nft_rule_lookup(r, set, 0);
+}
+
 void nft_rule_note(struct nft_rule *r, uint32_t offset, bool inverted)
 {
 	struct nftnl_expr *e;

@@ -71,6 +71,8 @@ struct nft_rule_target {
 void nft_rule_tproxy(struct nft_rule *r, const struct nft_rule_target *target);
 
 /* n ≤ 16 bytes of the transport header at the offset are these: after nft_rule_protocol(). */
+/* Load bytes of the transport header, and look them up in the set. */
+void nft_rule_transport_in_set(struct nft_rule *r, uint32_t offset, uint32_t n, const char *set);
 void nft_rule_transport(struct nft_rule *r, uint32_t offset, uint32_t n, const uint8_t *value);
 
 /* Of the connection that the packet belongs to, as conntrack knows it (that a rule asks is what

@@ -4,12 +4,13 @@
  *
  *   host4, host6     the host's own addresses
  *   local4, local6   in uplink mode, further addresses of the sandbox
+ *   groups6          … and the groups in which neighbours ask for the IPv6 ones (solicited-node, RFC 4291)
  *   slots4, slots6   in the nft lane, masked source port → listener's port
  *   without a name   the rows of bpf/ranges.h, as intervals; never change. For one rule each, since a
  *                    named set of intervals costs 16 KiB in the kernel however short it is
  *                    (6.18: nft_set_rbtree keeps an array for a thousand beside its tree)
  *
- * host and local come with the table and are replaced as a whole, in one transaction, when the
+ * host, local and groups come with the table and are replaced as a whole, in one transaction, when the
  * addresses change.
  */
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include <libmnl/libmnl.h>
 #include <libnftnl/set.h>
 
+#include "bpf/capture.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/nft_internal.h"
 
@@ -181,6 +183,23 @@ static void nft_sets_fill_pair(struct nft_batch *b, const struct nft_sets_pair *
 	nft_sets_fill(b, pair->v6, false, addresses, n);
 }
 
+/* More than one address may have the same group: it is entered once. */
+static void nft_sets_fill_groups(struct nft_batch *b, const uint8_t (*addresses)[16], size_t n)
+{
+	static const uint8_t prefix[13] = {0xff, 0x02, [11] = 0x01, 0xff};
+	uint8_t groups[CAPTURE_LOCALS][16];
+	size_t ngroups = 0;
+
+	for (size_t i = 0; i < n && ngroups < CAPTURE_LOCALS; i++) {
+		if (nft_sets_is_v4(addresses[i]))
+			continue;
+		memcpy(groups[ngroups], prefix, sizeof(prefix));
+		memcpy(groups[ngroups] + sizeof(prefix), addresses[i] + sizeof(prefix), 3);
+		ngroups++;
+	}
+	nft_sets_fill(b, NFT_GROUPS, false, (const uint8_t(*)[16])groups, ngroups);
+}
+
 void nft_sets_put_slots(
 	struct nft_batch *b, const char *name, uint32_t id, const uint16_t *ports, unsigned int n)
 {
@@ -214,8 +233,10 @@ void nft_sets_put(struct nft_batch *b, const struct nft_spec *spec)
 	if (spec->mode != PROTO_UPLINK)
 		return;
 	nft_sets_declare(b, nft_sets_local.v4, 4, 0, id++);
-	nft_sets_declare(b, nft_sets_local.v6, 16, 0, id);
+	nft_sets_declare(b, nft_sets_local.v6, 16, 0, id++);
+	nft_sets_declare(b, NFT_GROUPS, 16, 0, id);
 	nft_sets_fill_pair(b, &nft_sets_local, spec->locals, spec->nlocals);
+	nft_sets_fill_groups(b, spec->locals, spec->nlocals);
 }
 
 static void nft_sets_empty(struct nft_batch *b, const char *name)
@@ -237,6 +258,10 @@ static int nft_sets_replace(
 	nft_sets_empty(b, pair->v4);
 	nft_sets_empty(b, pair->v6);
 	nft_sets_fill_pair(b, pair, addresses, n);
+	if (pair == &nft_sets_local) {
+		nft_sets_empty(b, NFT_GROUPS);
+		nft_sets_fill_groups(b, addresses, n);
+	}
 	r = nft_batch_commit(b);
 	nft_batch_free(b);
 	return r;

@@ -15,10 +15,14 @@
  *              that rules.c routes by `main`. Never a SYN without ACK: no server sends that. What
  *              comes from an address of the uplink and belongs to no connection is dropped: on lo it
  *              would reach our listener, whose reset ends the connection that it came from
- *   leaving    postrouting, policy drop: lo; replies; neighbour discovery and group membership.
+ *   leaving    postrouting, policy drop: lo; replies; neighbour discovery; membership of the groups of its own addresses.
+ *              (Any program may join a group of its choice: the report of it would carry 14 bytes out.)
  *              (OUTPUT still sees lo after a packet has been routed anew.) A reply with IPv4 options
  *              or an IPv6 routing, hop-by-hop or destination header is dropped: its header may
  *              name one host and lead to another
+ *
+ * The mark of connections is another at each attach: one that was entered in the namespace's conntrack before, by somebody
+ * who could then, is nobody's inbound connection.
  *
  * In a closed table nothing is marked and nothing but discovery passes the interfaces.
  *
@@ -39,10 +43,10 @@
 #include "base/cleanup.h"
 
 enum {
-	NFT_UPLINK_INBOUND = 1, /* the mark of a connection that came in */
 	NFT_UPLINK_IHL4 = 0, /* offset of version and length of the IPv4 header */
 	NFT_UPLINK_NEXT6 = 6, /* … of the next header's number in the IPv6 one */
 	NFT_UPLINK_TYPE = 0, /* … of the type in the ICMP header */
+	NFT_UPLINK_GROUP = 8, /* … of the group in a report */
 	NFT_UPLINK_ESTABLISHED =
 		NF_CT_STATE_BIT(IP_CT_ESTABLISHED) | NF_CT_STATE_BIT(IP_CT_RELATED),
 	NFT_UPLINK_NEW = NF_CT_STATE_BIT(IP_CT_NEW),
@@ -51,8 +55,11 @@ enum {
 /* Without these no neighbour finds the sandbox; the kernel makes and takes them by itself. */
 static const uint8_t nft_uplink_discovery_in[] = {
 	ND_ROUTER_ADVERT, ND_NEIGHBOR_SOLICIT, ND_NEIGHBOR_ADVERT, MLD_LISTENER_QUERY};
-static const uint8_t nft_uplink_discovery_out[] = {ND_ROUTER_SOLICIT, ND_NEIGHBOR_SOLICIT,
-	ND_NEIGHBOR_ADVERT, MLD_LISTENER_REPORT, MLD_LISTENER_REDUCTION, 143 /* MLDv2 report */};
+static const uint8_t nft_uplink_discovery_out[] = {
+	ND_ROUTER_SOLICIT, ND_NEIGHBOR_SOLICIT, ND_NEIGHBOR_ADVERT};
+
+/* Reports of group membership of MLD's first version, which name one group each: sysctls.c wants that version. */
+static const uint8_t nft_uplink_reports[] = {MLD_LISTENER_REPORT, MLD_LISTENER_REDUCTION};
 
 /* The sets of the uplink's addresses, by family. */
 struct nft_uplink_family {
@@ -102,6 +109,19 @@ static void nft_uplink_accept_discovery(
 	}
 }
 
+/* Reports of nothing but the groups in which neighbours ask for an address of the uplink. */
+static void nft_uplink_accept_reports(struct nft_batch *b, const char *chain)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(nft_uplink_reports); i++) {
+		struct nft_rule r = nft_rule_in(b, NFT_TABLE, chain);
+		nft_rule_family(&r, NFPROTO_IPV6);
+		nft_rule_protocol(&r, IPPROTO_ICMPV6);
+		nft_rule_transport(&r, NFT_UPLINK_TYPE, 1, &nft_uplink_reports[i]);
+		nft_rule_transport_in_set(&r, NFT_UPLINK_GROUP, 16, NFT_GROUPS);
+		nft_rule_accept(&r);
+	}
+}
+
 static void nft_uplink_untracked(struct nft_batch *b)
 {
 	struct nft_rule r;
@@ -118,7 +138,7 @@ static void nft_uplink_untracked(struct nft_batch *b)
 }
 
 /* Gone to with a packet to an address of the uplink. */
-static void nft_uplink_begin(struct nft_batch *b)
+static void nft_uplink_begin(struct nft_batch *b, const struct nft_spec *spec)
 {
 	nft_chain_put_inner(b, "begin");
 	for (size_t i = 0; i < ARRAY_SIZE(nft_uplink_beginnings); i++) {
@@ -131,7 +151,7 @@ static void nft_uplink_begin(struct nft_batch *b)
 			nft_rule_syn(&r);
 		if (begin->icmp)
 			nft_rule_transport(&r, NFT_UPLINK_TYPE, 1, &begin->icmp);
-		nft_rule_set_ct_mark(&r, NFT_UPLINK_INBOUND);
+		nft_rule_set_ct_mark(&r, spec->inbound);
 		nft_rule_accept(&r);
 	}
 }
@@ -158,7 +178,7 @@ static void nft_uplink_arriving(struct nft_batch *b, const struct nft_spec *spec
 {
 	struct nft_rule r;
 
-	nft_uplink_begin(b);
+	nft_uplink_begin(b, spec);
 	nft_chain_put(b, "arriving", "filter", NF_INET_PRE_ROUTING, NFT_PRIORITY, NF_ACCEPT);
 	r = nft_rule_in(b, NFT_TABLE, "arriving");
 	nft_rule_interface(&r, NFT_META_IIF, NFT_LO, true);
@@ -177,7 +197,7 @@ void nft_uplink_put_inbound(struct nft_batch *b, const struct nft_spec *spec)
 	nft_chain_put_inner(b, "inbound");
 	if (!spec->closed) {
 		r = nft_rule_in(b, NFT_TABLE, "inbound");
-		nft_rule_ct_mark(&r, NFT_UPLINK_INBOUND);
+		nft_rule_ct_mark(&r, spec->inbound);
 		nft_rule_ct_direction(&r, IP_CT_DIR_ORIGINAL);
 		nft_rule_accept(&r);
 	}
@@ -187,7 +207,7 @@ void nft_uplink_put_inbound(struct nft_batch *b, const struct nft_spec *spec)
 	nft_rule_drop(&r);
 }
 
-static void nft_uplink_replies(struct nft_batch *b, bool closed)
+static void nft_uplink_replies(struct nft_batch *b, const struct nft_spec *spec)
 {
 	struct nft_rule r;
 
@@ -196,9 +216,9 @@ static void nft_uplink_replies(struct nft_batch *b, bool closed)
 	nft_rule_protocol(&r, IPPROTO_TCP);
 	nft_rule_syn(&r);
 	nft_rule_accept(&r);
-	if (!closed) {
+	if (!spec->closed) {
 		r = nft_rule_in(b, NFT_TABLE, "replies");
-		nft_rule_ct_mark(&r, NFT_UPLINK_INBOUND);
+		nft_rule_ct_mark(&r, spec->inbound);
 		nft_rule_ct_direction(&r, IP_CT_DIR_REPLY);
 		nft_rule_set_mark(&r, RULES_MARK);
 		nft_rule_accept(&r);
@@ -240,7 +260,7 @@ static void nft_uplink_reply(struct nft_batch *b)
 	nft_rule_drop(&r);
 }
 
-static void nft_uplink_leaving(struct nft_batch *b, bool closed)
+static void nft_uplink_leaving(struct nft_batch *b, const struct nft_spec *spec)
 {
 	struct nft_rule r;
 
@@ -249,21 +269,22 @@ static void nft_uplink_leaving(struct nft_batch *b, bool closed)
 	r = nft_rule_in(b, NFT_TABLE, "leaving");
 	nft_rule_interface(&r, NFT_META_OIF, NFT_LO, true);
 	nft_rule_accept(&r);
-	if (!closed) {
+	if (!spec->closed) {
 		r = nft_rule_in(b, NFT_TABLE, "leaving");
-		nft_rule_ct_mark(&r, NFT_UPLINK_INBOUND);
+		nft_rule_ct_mark(&r, spec->inbound);
 		nft_rule_ct_direction(&r, IP_CT_DIR_REPLY);
 		nft_rule_ct_state(&r, NFT_UPLINK_ESTABLISHED);
 		nft_rule_goto(&r, "reply");
 	}
 	nft_uplink_accept_discovery(
 		b, "leaving", nft_uplink_discovery_out, ARRAY_SIZE(nft_uplink_discovery_out));
+	nft_uplink_accept_reports(b, "leaving");
 }
 
 void nft_uplink_put(struct nft_batch *b, const struct nft_spec *spec)
 {
 	nft_uplink_untracked(b);
 	nft_uplink_arriving(b, spec);
-	nft_uplink_replies(b, spec->closed);
-	nft_uplink_leaving(b, spec->closed);
+	nft_uplink_replies(b, spec);
+	nft_uplink_leaving(b, spec);
 }

@@ -195,7 +195,7 @@ static int answer_list(struct peer *peer, const union peer_message *m, const int
 			a->mode == PROTO_UPLINK ? "uplink" : "sealed", lane_name(a->lane),
 			(unsigned long long)a->cookie, a->listeners.nslots,
 			a->routes.v6 ? "yes" : "no",
-			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup.text);
+			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup);
 	}
 	if (!sandbox)
 		reply.pid = (uint32_t)peer->peers->sandboxes->daemon;
@@ -216,7 +216,7 @@ static int answer_enter(struct peer *peer, const union peer_message *m, const in
 	}
 	if (!sandbox)
 		return peer_refused(peer, PROTO_ENTER, -ENOENT, &fault);
-	memcpy(entered.search, sandbox->attachment->search, sizeof(entered.search));
+	attach_put_search(sandbox->attachment, entered.search);
 	out[0] = sandbox->attachment->netns_fd;
 	out[1] = sandbox->attachment->cgroup_fd;
 	return fdpass_send(peer->source.fd, &entered, sizeof(entered), out, ARRAY_SIZE(out));

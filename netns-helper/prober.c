@@ -45,7 +45,8 @@
 enum {
 	PROBER_SOCKET = 3, /* its only descriptor between questions */
 	PROBER_FDS = 3, /* of a question: the cgroup, the namespace, where to answer */
-	PROBER_DEPTH = 4, /* cgroups below that are tried when one takes no process itself */
+	PROBER_DEPTH = 4, /* levels below that are tried when one takes no process itself */
+	PROBER_TRIES = 64, /* … and cgroups in all */
 	PROBER_STACKS = 64, /* processes at once */
 	PROBER_STACK = 16384,
 };
@@ -176,10 +177,14 @@ static long prober_make(struct prober_task *t, int cgroup, int *ret_pidfd)
 	return r;
 }
 
-/* A cgroup that has given controllers to those below takes no process itself: one of those does, and inherits. */
-static long prober_make_below(struct prober_task *t, int cgroup, int depth, int *ret_pidfd)
+/*
+ * A cgroup that has given controllers to those below takes no process itself: one of those does, and
+ * inherits. A sandbox may have made any number of them: so many are tried, since others wait.
+ */
+static long prober_make_below(
+	struct prober_task *t, int cgroup, int depth, int *tries, int *ret_pidfd)
 {
-	long r = prober_make(t, cgroup, ret_pidfd);
+	long r = --*tries < 0 ? -EBUSY : prober_make(t, cgroup, ret_pidfd);
 	const struct dirent *entry;
 	DIR *dir;
 	int copy;
@@ -188,7 +193,9 @@ static long prober_make_below(struct prober_task *t, int cgroup, int depth, int 
 		return r;
 	copy = openat(cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = copy < 0 ? NULL : fdopendir(copy);
-	while (dir && r == -EBUSY && (entry = readdir(dir))) {
+	if (!dir)
+		cleanup_close(&copy);
+	while (dir && r == -EBUSY && *tries > 0 && (entry = readdir(dir))) {
 		_cleanup_close_ int below = -1;
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
@@ -196,7 +203,7 @@ static long prober_make_below(struct prober_task *t, int cgroup, int depth, int 
 		below = openat(
 			cgroup, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (below >= 0)
-			r = prober_make_below(t, below, depth + 1, ret_pidfd);
+			r = prober_make_below(t, below, depth + 1, tries, ret_pidfd);
 	}
 	if (dir)
 		(void)closedir(dir); /* only read */
@@ -208,6 +215,7 @@ static void prober_answer(const struct prober_question *q, const int fds[PROBER_
 	struct prober_answer answer = {PROBER_MADE, 0};
 	struct prober_task *t = prober_free_task();
 	_cleanup_close_ int pidfd = -1;
+	int tries = PROBER_TRIES;
 	long r = -EAGAIN;
 
 	if (t) {
@@ -220,7 +228,7 @@ static void prober_answer(const struct prober_question *q, const int fds[PROBER_
 			.sin6_family = AF_INET6, .sin6_port = htons(PROBE_PORT)};
 		(void)inet_pton(AF_INET, PROBE_ADDRESS4, &t->place4.sin_addr); /* these two parse */
 		(void)inet_pton(AF_INET6, PROBE_ADDRESS6, &t->place6.sin6_addr);
-		r = prober_make_below(t, fds[0], 0, &pidfd);
+		r = prober_make_below(t, fds[0], 0, &tries, &pidfd);
 	}
 	answer.value = r < 0 ? (int32_t)r : 0;
 	(void)fdpass_send(

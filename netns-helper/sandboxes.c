@@ -103,21 +103,29 @@ struct sandbox *sandboxes_after(const struct sandboxes *s, const char *after)
 	return best;
 }
 
-static int sandboxes_conflict(
-	const struct sandboxes *s, const struct attachment *new, struct fault *fault)
+/* One that leaves counts as well: what it takes back at its end would be the new one's. */
+static int sandboxes_conflict(const struct sandboxes *s, const struct netns_identity *netns,
+	const char *cgroup, struct fault *fault)
 {
 	for (const struct sandbox *one = s->first; one; one = one->next) {
 		const struct attachment *a = one->attachment;
+		bool leaves = one->state == SANDBOX_LEAVING;
 
-		if (one->state == SANDBOX_GONE || one->state == SANDBOX_LEAVING)
+		if (one->state == SANDBOX_GONE)
 			continue;
-		if (netns_same(&a->identity, &new->identity))
-			return fault_set(fault, -EEXIST,
-				"--netns: is attached already, as %s: detach that first", a->id);
-		if (cgroup_inside(&a->cgroup, &new->cgroup) ||
-			cgroup_inside(&new->cgroup, &a->cgroup))
-			return fault_set(fault, -EEXIST,
-				"--cgroup: overlaps with that of %s: take one beside it", a->id);
+		if (netns_same(&a->identity, netns))
+			return fault_set(fault, leaves ? -EBUSY : -EEXIST,
+				leaves ? "--netns: %s is being detached from it: try again when "
+					 "that is done"
+				       : "--netns: is attached already, as %s: detach that first",
+				a->id);
+		if (cgroup_inside(a->cgroup, cgroup) ||
+			cgroup_inside(cgroup, a->cgroup))
+			return fault_set(fault, leaves ? -EBUSY : -EEXIST,
+				leaves ? "--cgroup: %s is being detached from it: try again when "
+					 "that is done"
+				       : "--cgroup: overlaps with that of %s: take one beside it",
+				a->id);
 	}
 	return 0;
 }
@@ -126,7 +134,8 @@ static int sandboxes_conflict(
 static int sandboxes_admit(
 	const struct sandboxes *s, const struct attach_spec *spec, struct fault *fault)
 {
-	struct attachment probe = {.netns_fd = -1};
+	struct netns_identity netns;
+	struct cgroup_path cgroup;
 	int r;
 
 	if (!attach_id_valid(spec->request->id))
@@ -141,10 +150,10 @@ static int sandboxes_admit(
 	if (s->count >= LIMIT_SANDBOXES)
 		return fault_set(fault, -ENOSPC, "%d sandboxes are attached, which is the limit",
 			LIMIT_SANDBOXES);
-	r = netns_verify(spec->netns_fd, fault, &probe.identity);
+	r = netns_verify(spec->netns_fd, fault, &netns);
 	if (r == 0)
-		r = cgroup_verify(spec->cgroup_fd, fault, &probe.cgroup);
-	return r < 0 ? r : sandboxes_conflict(s, &probe, fault);
+		r = cgroup_verify(spec->cgroup_fd, fault, &cgroup);
+	return r < 0 ? r : sandboxes_conflict(s, &netns, cgroup.text, fault);
 }
 
 /* The addresses of an uplink have changed, or may have. */
@@ -157,7 +166,7 @@ static void sandboxes_addresses(struct loop_source *source, uint32_t events)
 	(void)events; /* only readiness is watched */
 	if (source->fd < 0)
 		return; /* forgotten while this was due */
-	if (attach_follow(sandbox->attachment, &fault) == 0 && a->uplink.addresses.cut)
+	if (attach_follow(sandbox->attachment, &fault) == 0 && a->uplink->addresses.cut)
 		(void)fault_set(&fault, -E2BIG,
 			"its interfaces have more than %d addresses: connections to the others are "
 			"captured, and from outside they are refused",
@@ -171,10 +180,10 @@ static int sandboxes_watch(struct sandboxes *s, struct sandbox *sandbox, struct 
 	int r;
 
 	sandbox->all = s;
-	sandbox->addresses =
-		(struct loop_source){sandbox->attachment->uplink.addresses.fd, sandboxes_addresses};
-	if (sandbox->addresses.fd < 0)
+	sandbox->addresses = (struct loop_source){-1, sandboxes_addresses};
+	if (!sandbox->attachment->uplink)
 		return 0;
+	sandbox->addresses.fd = sandbox->attachment->uplink->addresses.fd;
 	r = loop_watch(s->loop, &sandbox->addresses, EPOLLIN);
 	if (r < 0)
 		return fault_set(
@@ -452,7 +461,7 @@ static bool sandboxes_left(struct sandbox *sandbox)
 						    cgroup.kill is missing */
 		return false;
 	}
-	return !sandbox->own_cgroup || cgroup_remove(a->cgroup_fd, &a->cgroup) == 0;
+	return !sandbox->own_cgroup || cgroup_remove(a->cgroup_fd, a->cgroup) == 0;
 }
 
 /* One sandbox's turn; the milliseconds until its next, -1 = none. */
@@ -558,7 +567,7 @@ bool sandboxes_hold(const struct sandboxes *s, int sock, pid_t pid)
 	if (netns_cookie(sock, &netns) < 0)
 		return true;
 	for (const struct sandbox *one = s->first; one; one = one->next)
-		if (cgroup_inside(&path, &one->attachment->cgroup) ||
+		if (cgroup_inside(path.text, one->attachment->cgroup) ||
 			netns == one->attachment->cookie)
 			return true;
 	return false;

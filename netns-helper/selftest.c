@@ -102,10 +102,10 @@ static void selftest_look(struct selftest *t)
 {
 	const struct attachment *a = t->a;
 	struct fault *why = &t->early.why;
-	int r = cgroup_same(a->cgroup_fd, &a->cgroup);
+	int r = cgroup_same(a->cgroup_fd, a->cgroup);
 
 	if (r == -ENOENT || r == -ESTALE) {
-		(void)fault_set(why, r, "its cgroup %s was removed%s", a->cgroup.text,
+		(void)fault_set(why, r, "its cgroup %s was removed%s", a->cgroup,
 			r == -ESTALE ? ", and another one made in its place" : "");
 		/* in the nft lane nothing hangs on the cgroup */
 		selftest_set(t, a->lane == PROTO_LANE_BPF ? SELFTEST_BAD : SELFTEST_UNPROVEN,
@@ -364,8 +364,7 @@ static int selftest_judge_refused(const struct selftest *t, struct selftest_resu
 
 	ret->outcome = gone ? SELFTEST_BAD : SELFTEST_UNPROVEN;
 	ret->remedy = gone ? selftest_attach_again : selftest_limits;
-	return gone ? fault_set(
-			      &ret->why, t->refused, "its cgroup %s was removed", t->a->cgroup.text)
+	return gone ? fault_set(&ret->why, t->refused, "its cgroup %s was removed", t->a->cgroup)
 		    : fault_set(&ret->why, t->refused, "no process can be made in its cgroup: %s",
 			      strerror(-t->refused));
 }

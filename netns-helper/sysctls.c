@@ -26,6 +26,9 @@ static const struct {
 
 static_assert(ARRAY_SIZE(sysctls_names) == SYSCTLS_NAMES, "a saved value for each");
 
+/* One group in each report, so that the table can judge it (nft_uplink.c); holds for every interface. */
+static const char sysctls_mld[] = "/proc/sys/net/ipv6/conf/all/force_mld_version";
+
 enum { SYSCTLS_PATH = sizeof(sysctls_conf) + IFNAMSIZ + 32 };
 
 static void sysctls_path(const char *folder, size_t name, char ret[SYSCTLS_PATH])
@@ -34,14 +37,12 @@ static void sysctls_path(const char *folder, size_t name, char ret[SYSCTLS_PATH]
 		sysctls_names[name].name);
 }
 
-static int sysctls_read(const char *folder, size_t name, int *ret)
+static int sysctls_get(const char *path, int *ret)
 {
-	char path[SYSCTLS_PATH], text[16] = "";
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[16] = "";
 	ssize_t n;
 
-	sysctls_path(folder, name, path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	n = read(fd, text, sizeof(text) - 1);
@@ -51,17 +52,44 @@ static int sysctls_read(const char *folder, size_t name, int *ret)
 	return 0;
 }
 
-static int sysctls_write(const char *folder, size_t name, int value)
+static int sysctls_put(const char *path, int value)
 {
-	_cleanup_close_ int fd = -1;
-	char path[SYSCTLS_PATH], text[16];
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+	char text[16];
 	int n = snprintf(text, sizeof(text), "%d", value);
 
-	sysctls_path(folder, name, path);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	return write(fd, text, (size_t)n) < 0 ? -errno : 0;
+}
+
+static int sysctls_read(const char *folder, size_t name, int *ret)
+{
+	char path[SYSCTLS_PATH];
+
+	sysctls_path(folder, name, path);
+	return sysctls_get(path, ret);
+}
+
+static int sysctls_write(const char *folder, size_t name, int value)
+{
+	char path[SYSCTLS_PATH];
+
+	sysctls_path(folder, name, path);
+	return sysctls_put(path, value);
+}
+
+/* A namespace without IPv6 has none. */
+static int sysctls_groups(struct sysctls *s)
+{
+	int r = sysctls_get(sysctls_mld, &s->mld);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	s->mld_set = true;
+	return sysctls_put(sysctls_mld, 1);
 }
 
 /* Reads all first: what is noted is complete whenever anything has been written. */
@@ -107,11 +135,18 @@ int sysctls_set_up(struct fault *fault, struct sysctls *ret)
 	struct sysctls done = {.n = 0};
 	int r = sysctls_folders(&done);
 
-	if (r < 0) {
-		sysctls_take_back(&done);
-		return fault_set(fault, r,
+	if (r < 0)
+		(void)fault_set(fault, r,
 			"cannot set accept_local, rp_filter and arp_ignore in %s: %s", sysctls_conf,
 			strerror(-r));
+	else {
+		r = sysctls_groups(&done);
+		if (r < 0)
+			(void)fault_set(fault, r, "cannot set %s: %s", sysctls_mld, strerror(-r));
+	}
+	if (r < 0) {
+		sysctls_take_back(&done);
+		return r;
 	}
 	*ret = done;
 	return 0;
@@ -123,4 +158,6 @@ void sysctls_take_back(const struct sysctls *sysctls)
 		for (size_t name = 0; name < SYSCTLS_NAMES; name++)
 			(void)sysctls_write(sysctls->saved[i].folder, name,
 				sysctls->saved[i].values[name]); /* the interface may be gone */
+	if (sysctls->mld_set)
+		(void)sysctls_put(sysctls_mld, sysctls->mld); /* it was there before */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sysctls.h – the IPv4 settings of a network namespace where every address is local and an
+ * sysctls.h – the settings of a network namespace where every address is local and an
  * interface stays. Called inside the namespace (netns_within): /proc/sys/net is that of the thread
  * that opens it.
  */
@@ -8,6 +8,7 @@
 #define SALLYPORT_SYSCTLS_H
 
 #include <linux/if.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/fault.h"
@@ -23,13 +24,15 @@ struct sysctls_saved {
 struct sysctls {
 	struct sysctls_saved saved[SYSCTLS_INTERFACES];
 	size_t n;
+	bool mld_set;
+	int mld; /* what force_mld_version was */
 };
 
 /*
  * accept_local=1 (each source is an address of our own now), rp_filter=0 (and none has a way back),
  * arp_ignore=1 (or ARP is answered for every address of the segment), on `all`, on `default` for
- * interfaces to come, and on each interface but lo. On failure what was done is taken back. 0 or
- * -errno.
+ * interfaces to come, and on each interface but lo; IPv6's force_mld_version=1 on `all` (reports of group membership name
+ * one group each). On failure what was done is taken back. 0 or -errno.
  */
 int sysctls_set_up(struct fault *fault, struct sysctls *ret);
 

@@ -166,6 +166,7 @@ void uplink_take_back(struct uplink *u)
 	sysctls_take_back(&u->sysctls);
 	u->rules = (struct rules){false};
 	u->sysctls.n = 0;
+	u->sysctls.mld_set = false;
 	u->on = false;
 }
 

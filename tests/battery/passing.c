@@ -35,7 +35,9 @@ enum passing_way {
 	WAY_PROC_CWD,
 	WAY_HARD_LINK,
 	WAY_BIND,
+	WAY_USER_BIND,
 	WAY_CHROOT,
+	WAY_USER_CHROOT,
 	WAY_ABSTRACT,
 	WAY_DESCRIPTOR
 };
@@ -61,12 +63,13 @@ static const char *passing_own(const struct arena *a)
 	return path;
 }
 
-static void passing_bind(const char *at, const char *what)
+/* In a user namespace of one's own both this and chroot() need no capability before. */
+static void passing_bind(const char *at, const char *what, bool user)
 {
 	int file = needs(open(at, O_CREAT | O_WRONLY, 0644), "a mount point");
 
 	(void)close(file);
-	(void)needs(unshare(CLONE_NEWNS), "a mount namespace");
+	(void)needs(unshare(CLONE_NEWNS | (user ? CLONE_NEWUSER : 0)), "a mount namespace");
 	(void)needs(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "private mounts");
 	(void)needs(mount(what, at, NULL, MS_BIND, NULL), "bind mount");
 }
@@ -124,10 +127,14 @@ static struct sockaddr_un passing_path(
 		passing_put(&to, "%s%s", own, "");
 		break;
 	case WAY_BIND:
-		passing_bind(own, real);
+	case WAY_USER_BIND:
+		passing_bind(own, real, way == WAY_USER_BIND);
 		passing_put(&to, "%s%s", own, "");
 		break;
 	case WAY_CHROOT: /* from there the closed folder is one of the open names */
+	case WAY_USER_CHROOT:
+		if (way == WAY_USER_CHROOT)
+			(void)needs(unshare(CLONE_NEWUSER), "a user namespace");
 		(void)needs(chroot(closed), "chroot");
 		passing_put(&to, "/tmp/%s%s", name, "");
 		break;
@@ -334,6 +341,8 @@ static const struct attempt passing_rows[] = {
 	{"relay-hard-link", "unix", passing_relay, ARG(SOCK_STREAM, WAY_HARD_LINK)},
 	{"relay-bind-mount", "unix", passing_relay, ARG(SOCK_STREAM, WAY_BIND)},
 	{"relay-chroot", "unix", passing_relay, ARG(SOCK_STREAM, WAY_CHROOT)},
+	{"relay-user-chroot", "unix", passing_relay, ARG(SOCK_STREAM, WAY_USER_CHROOT)},
+	{"relay-user-bind-mount", "unix", passing_relay, ARG(SOCK_STREAM, WAY_USER_BIND)},
 	{"relay-nested-netns", "unix", passing_nested, WAY_CLOSED},
 	{"relay-uring", "unix", passing_ring},
 	{"stranger-relay", "unix", passing_relay, ARG(SOCK_STREAM, WAY_CLOSED), ATTEMPT_STRANGER},

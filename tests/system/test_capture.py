@@ -129,7 +129,7 @@ for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
         with client.plain(sandbox) as control:  # its record comes after any that there were
             assert control.get("/after-loopback").status == 200
         stack.wait_audit(mark, sandbox=sandbox.id, kind="connection", asked="203.0.113.10:80")
-        seen = {e["asked"] for e in stack.audit(mark, sandbox=sandbox.id)}
+        seen = {e["asked"] for e in stack.audit(mark, sandbox=sandbox.id) if e["kind"] != "losses"}
         assert seen == {"203.0.113.10:80"}, "loopback is nobody's business"
     finally:
         server.kill()

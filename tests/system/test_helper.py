@@ -633,3 +633,40 @@ def test_stop_takes_held_sandboxes_down(rig):
     assert rig.helper.wait(10) == 0
     assert holder.wait(5) == 0
     assert not os.path.exists(cgroup)
+
+
+class Withholding:
+    """A daemon's socket whose GONE is said later."""
+
+    def __init__(self, sock):
+        self.sock, self.kept = sock, []
+
+    def __getattr__(self, attribute):
+        return getattr(self.sock, attribute)
+
+    def send(self, message):
+        if struct.unpack_from("I", message)[0] != GONE:
+            return self.sock.send(message)
+        self.kept.append(message)
+        return len(message)
+
+
+@pytest.mark.parametrize("mode", [(), ("--mode", "uplink", "--bounding", "none")])
+def test_a_namespace_that_is_being_left_is_not_attached_anew(rig, netns, mode):
+    """What the first takes back at its end, table and rules, would be the second's."""
+    daemon = rig.daemon()
+    daemon.sock = slow = Withholding(daemon.sock)
+    words = ["--netns", netns, "--cgroup", rig.cgroup(), *mode]
+    assert rig.ctl("attach", "--id", "a", *words).returncode == 0
+    detach = subprocess.Popen([NETNS, "--state", rig.state, "detach", "--id", "a"])
+    until("withdrawn", lambda: slow.kept)
+    done = rig.ctl("attach", "--id", "b", *words)
+    tried = done.returncode
+    slow.sock.send(slow.kept.pop())
+    assert detach.wait(10) == 0
+    table = subprocess.run(["nsenter", f"--net={netns}", "nft", "list", "tables"], text=True, capture_output=True).stdout
+    assert tried == 1 or "sallyport" in table, "the second is attached, and has no table"
+    assert tried == 1 and "a is being detached from it" in done.stderr, done.stderr
+    assert rig.ctl("attach", "--id", "b", *words).returncode == 0, "and then it is"
+    slow.kept = []
+    slow.send = slow.sock.send

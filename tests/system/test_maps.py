@@ -99,6 +99,14 @@ def test_every_counter_is_explained(stack, busy):
     assert not set(counters) - EXPLAINED
 
 
+def test_every_reason_of_a_refusal_is_in_the_manual():
+    with open(os.path.join(ROOT, "userspace", "proxy", "refusal.c"), encoding="utf-8") as source:
+        words = re.findall(r'\[CAPTURE_\w+\] = \{CATEGORY_\w+, "([^"]+)"\}', source.read())
+    with open(os.path.join(ROOT, "userspace", "man", "sallyportd.8"), encoding="utf-8") as page_:
+        quoted = re.findall(r"Ql ([^,\n]*[^,\n ])", page_.read())
+    assert len(words) >= 19 and not set(words) - set(quoted)
+
+
 def test_fields_of_the_values_are_explained(stack, busy):
     (sandbox,) = [e["value"] for e in dump("sandboxes", stack, busy) if maps.text(e["value"]["id"]) == busy.id]
     assert not {"id", "policy", "mode", "active", "own4", "own6", "locals"} - set(sandbox)

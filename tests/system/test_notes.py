@@ -55,12 +55,14 @@ def test_notes_of_a_sandbox(double):
     assert stack.get("/v1/sandboxes/box")["state"] == "degraded"
     other = stack.get("/v1/sandboxes/other")
     assert other["state"] == "active" and other["degraded"] == []
-    assert "self-test" not in features(stack)
+    assert "self-test" not in features(stack), "it is the sandbox's"
+    assert features(stack)["sandboxes"]["reason"] == "1 of 2 are degraded, among them box"
     rows = {line.split()[0]: line for line in stack.ctl("sandboxes").stdout.splitlines()}
     assert "self-test (a refused connect was not counted)" in rows["box"] and "self-test" not in rows["other"]
     assert "detach and attach it again" in stack.ctl("sandboxes", "box").stdout
     double.note("self-test", id_="box")
     until(lambda: stack.get("/v1/sandboxes/box")["state"] == "active", "the end of the note")
+    assert "sandboxes" not in features(stack)
 
 
 def test_another_helper_tells_its_own_notes(double):

@@ -2,6 +2,7 @@
 /* test_mint.c – authorities and leaves: what strict verifiers want (TLS-01), names, addresses,
  * times, PEM and back. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <time.h>
@@ -242,6 +243,56 @@ static void serials_differ(void **state)
 	ca_free(ca);
 }
 
+enum { WAKERS = 4 };
+
+static void *wake(void *arg)
+{
+	struct leaf *leaf = NULL;
+
+	return mint_leaf(arg, SLICE("a.test"), NULL, time(NULL), &leaf) == 0 ? leaf : NULL;
+}
+
+/* At rest there are no objects; whoever mints first makes them, once, of the same key. */
+static void rest_and_wake(void **state)
+{
+	X509 *cert;
+	EVP_PKEY *key;
+	pthread_t threads[WAKERS];
+	void *leaves[WAKERS];
+	struct ca *ca;
+
+	(void)state;
+	for (int round = 0; round < 50; round++) {
+		assert_int_equal(ca_new("Sallyport CA one", time(NULL), &ca), 0);
+		cert = ca->cert, key = ca->key;
+		X509_up_ref(cert), EVP_PKEY_up_ref(key);
+		ca_rest(ca);
+		assert_null(ca->cert);
+		assert_null(ca->key);
+		assert_null(ca->stock.key);
+		for (int i = 0; i < WAKERS; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, wake, ca), 0);
+		for (int i = 0; i < WAKERS; i++) {
+			assert_int_equal(pthread_join(threads[i], &leaves[i]), 0);
+			assert_non_null(leaves[i]);
+			assert_int_equal(verify(cert, ((struct leaf *)leaves[i])->cert, "a.test",
+						 NULL, time(NULL)),
+				X509_V_OK);
+			assert_ptr_equal(((struct leaf *)leaves[i])->key, ca->stock.key);
+			mint_leaf_free(leaves[i]);
+		}
+		assert_int_equal(X509_cmp(cert, ca->cert), 0);
+		assert_int_equal(EVP_PKEY_eq(key, ca->key), 1);
+		assert_int_equal(X509_check_private_key(ca->cert, ca->key), 1);
+		X509_free(cert), EVP_PKEY_free(key);
+		ca_free(ca);
+	}
+	/* never woken */
+	assert_int_equal(ca_new("Sallyport CA one", time(NULL), &ca), 0);
+	ca_rest(ca);
+	ca_free(ca);
+}
+
 static void pem_and_back(void **state)
 {
 	int64_t now = time(NULL);
@@ -307,6 +358,7 @@ int main(void)
 		cmocka_unit_test(names_that_are_refused),
 		cmocka_unit_test(times),
 		cmocka_unit_test(serials_differ),
+		cmocka_unit_test(rest_and_wake),
 		cmocka_unit_test(pem_and_back),
 	};
 

@@ -136,8 +136,9 @@ static void registry_fill_offer(
 	for (unsigned i = 0; i < to->families; i++, fds += from->nslots)
 		memcpy(to->tcp[i], fds, from->nslots * sizeof(int));
 	memcpy(to->id, from->id, sizeof(to->id));
-	for (unsigned i = 0; i < PROTO_SEARCH && from->search[i][0]; i++)
-		memcpy(to->search[to->nsearch++], from->search[i], sizeof(to->search[0]));
+	to->search = from->search;
+	while (to->nsearch < PROTO_SEARCH && from->search[to->nsearch][0])
+		to->nsearch++;
 }
 
 /* The workers have left. */

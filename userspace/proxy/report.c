@@ -40,6 +40,25 @@ static void report_notes(const struct notes *notes, struct json *j)
 		control_degraded_write(j, n->feature, n->reason, n->remedy);
 }
 
+/* Their own notes say the rest. */
+static void report_degraded_sandboxes(const struct registry *r, struct json *j)
+{
+	const struct sandbox *first = NULL;
+	char reason[128];
+	unsigned n = 0;
+
+	for (const struct sandbox *s = r->first; s; s = s->next)
+		if (s->notes.n > 0) {
+			first = first ? first : s;
+			n++;
+		}
+	if (!first)
+		return;
+	(void)snprintf(reason, sizeof(reason), "%u of %u are degraded, among them %s", n, r->count,
+		first->at.id); /* an id is short */
+	control_degraded_write(j, "sandboxes", reason, "sallyportctl sandboxes says what and why");
+}
+
 static void report_degraded(void *arg, struct json *j)
 {
 	struct registry *r = arg;
@@ -62,6 +81,7 @@ static void report_degraded(void *arg, struct json *j)
 			"make room for, or give the daemon's user access to, the audit file and "
 			"its directory");
 	report_notes(&r->notes, j);
+	report_degraded_sandboxes(r, j);
 #ifdef SALLYPORT_SAN
 	control_degraded_write(j, "hardening",
 		"this is a sanitizer build: dumpable, without seccomp filters",

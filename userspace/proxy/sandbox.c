@@ -229,7 +229,24 @@ static void sandbox_drop(struct sandbox *s)
 	credset_unref(s->credentials);
 	policy_unref(s->policy);
 	notes_done(&s->notes);
+	free((void *)s->at.search);
 	free(s);
+}
+
+/* Its own copy: most have none. */
+static int sandbox_search(struct sandbox *s, const struct sandbox_offer *offer)
+{
+	size_t n = offer->nsearch * sizeof(*offer->search);
+	void *copy;
+
+	if (!n)
+		return 0;
+	copy = calloc(1, n);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, offer->search, n);
+	s->at.search = copy;
+	return 0;
 }
 
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
@@ -243,9 +260,11 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 		return -ENOMEM;
 	s->serial = ++sandbox_serials;
 	s->at = *offer;
+	s->at.search = NULL;
 	s->shared = home->shared;
 	s->credentials = home->credentials ? credset_ref(home->credentials) : NULL;
-	r = policy_load(policy, "policy", fault, &s->policy);
+	r = sandbox_search(s, offer);
+	r = r ? r : policy_load(policy, "policy", fault, &s->policy);
 	if (r == 0 && s->credentials)
 		r = credset_check_against_policy(s->credentials, s->policy, fault);
 	r = r ? r : sandbox_trusts(s, fault);
@@ -257,6 +276,7 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 		sandbox_drop(s);
 		return r;
 	}
+	ca_rest(s->ca); /* all that is written has been */
 	*ret = s;
 	return 0;
 }

@@ -31,7 +31,7 @@ struct shared;
 struct tls_trust;
 struct worker;
 
-enum { SANDBOX_SEARCH = 8, SANDBOX_TRUSTS = 8 };
+enum { SANDBOX_TRUSTS = 8 };
 
 /* What the helper hands over. The descriptors change owner only when sandbox_new() succeeds. */
 struct sandbox_offer {
@@ -44,7 +44,7 @@ struct sandbox_offer {
 	int flow_map; /* -1 in the nft lane, where connections are not attributed */
 	int dns[2]; /* the second is -1 in one series */
 	int tcp[2][LIMIT_SLOTS];
-	char search[SANDBOX_SEARCH][LIMIT_NAME + 1];
+	const char (*search)[LIMIT_NAME + 1]; /* copied by sandbox_new() */
 	unsigned nsearch;
 };
 

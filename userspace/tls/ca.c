@@ -3,6 +3,10 @@
  * ca.c – the authority that one sandbox trusts. Owns: its private key, which leaves this file only
  * as PEM towards a file of mode 0600, and the stock from which leaves are minted (mint.c).
  *
+ * awake ──ca_rest()──▶ resting ──first leaf──▶ awake, for good. Most of a thousand sandboxes may never
+ * speak TLS: at rest a CA is 32 bytes of key and the certificate's DER, not 7 KB of objects. It has no
+ * key for leaves then either: that is made on waking.
+ *
  * The certificate has exactly what strict verifiers ask of a root (RFC 5280 section 4.2, Python >=
  * 3.13, TLS-01): critical basicConstraints CA:TRUE with path length 0, critical keyUsage
  * keyCertSign+cRLSign, a subject key identifier. No name constraints: which names may be spoken to
@@ -12,25 +16,49 @@
 #include <stdlib.h>
 
 #include <openssl/bio.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/param_build.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include "base/buf.h"
+#include "base/keyring.h"
 #include "tls/ca.h"
 #include "tls/mint.h"
 #include "tls/tls_internal.h"
 
 enum { CA_COMMON_NAME = 64 }; /* ub-common-name, RFC 5280 appendix A.1 */
 
+static struct ca *ca_alloc(void)
+{
+	struct ca *ca = calloc(1, sizeof(*ca));
+
+	if (ca && pthread_mutex_init(&ca->waking, NULL) != 0) {
+		free(ca);
+		return NULL;
+	}
+	return ca;
+}
+
+static void ca_drop_objects(struct ca *ca)
+{
+	mint_stock_done(&ca->stock);
+	X509_free(ca->cert);
+	EVP_PKEY_free(ca->key);
+	ca->cert = NULL;
+	ca->key = NULL;
+}
+
 void ca_free(struct ca *ca)
 {
 	if (!ca)
 		return;
-	mint_stock_done(&ca->stock);
-	X509_free(ca->cert);
-	EVP_PKEY_free(ca->key);
+	ca_drop_objects(ca);
+	OPENSSL_free(ca->encoded);
+	keyring_drop(ca->scalar);
+	(void)pthread_mutex_destroy(&ca->waking); /* nobody wakes it any more */
 	free(ca);
 }
 
@@ -84,7 +112,7 @@ int ca_new(const char *name, int64_t now, struct ca **ret)
 
 	if (cn.n == 0 || cn.n > CA_COMMON_NAME)
 		return -EINVAL;
-	ca = calloc(1, sizeof(*ca));
+	ca = ca_alloc();
 	if (!ca)
 		return -ENOMEM;
 	ca->key = EVP_EC_gen("P-256");
@@ -94,6 +122,7 @@ int ca_new(const char *name, int64_t now, struct ca **ret)
 		ca_free(ca);
 		return -ENOMEM;
 	}
+	ca->awake = true;
 	*ret = ca;
 	return 0;
 }
@@ -131,7 +160,7 @@ static int ca_check(struct ca *ca)
 
 int ca_load(struct slice key_pem, struct slice cert_pem, struct ca **ret)
 {
-	struct ca *ca = calloc(1, sizeof(*ca));
+	struct ca *ca = ca_alloc();
 	BIO *key = NULL, *cert = NULL;
 	int r = -ENOMEM;
 
@@ -148,6 +177,8 @@ int ca_load(struct slice key_pem, struct slice cert_pem, struct ca **ret)
 	r = ca_check(ca);
 	if (r == 0)
 		r = mint_stock_init(ca);
+	if (r == 0)
+		ca->awake = true;
 out:
 	BIO_free(key);
 	BIO_free(cert);
@@ -189,6 +220,83 @@ int ca_cert_pem(const struct ca *ca, struct buf *to)
 		r = ca_drain(pem, to);
 	BIO_free(pem);
 	ERR_clear_error();
+	return r;
+}
+
+/* ---- rest ---- */
+
+void ca_rest(struct ca *ca)
+{
+	BIGNUM *scalar = NULL;
+	int n = i2d_X509(ca->cert, &ca->encoded);
+
+	ca->scalar = keyring_take();
+	if (n > 0 && ca->scalar &&
+		EVP_PKEY_get_bn_param(ca->key, OSSL_PKEY_PARAM_PRIV_KEY, &scalar) &&
+		BN_bn2binpad(scalar, ca->scalar, KEYRING_KEY) == KEYRING_KEY) {
+		ca->nencoded = (size_t)n;
+		ca_drop_objects(ca);
+		ca->awake = false;
+	}
+	BN_clear_free(scalar);
+	ERR_clear_error();
+}
+
+/* The private key of the scalar; its public half is the certificate's. NULL: no memory. */
+static EVP_PKEY *ca_whole_key(const uint8_t *scalar, EVP_PKEY *half)
+{
+	EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
+	OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
+	BIGNUM *n = BN_secure_new();
+	OSSL_PARAM *params = NULL;
+	EVP_PKEY *key = NULL;
+	uint8_t point[1 + 2 * KEYRING_KEY];
+	size_t npoint = 0;
+
+	if (ctx && build && n && half && BN_bin2bn(scalar, KEYRING_KEY, n) &&
+		EVP_PKEY_get_octet_string_param(
+			half, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point), &npoint) &&
+		OSSL_PARAM_BLD_push_utf8_string(
+			build, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) &&
+		OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point, npoint) &&
+		OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_PRIV_KEY, n))
+		params = OSSL_PARAM_BLD_to_param(build);
+	if (!params || EVP_PKEY_fromdata_init(ctx) != 1 ||
+		EVP_PKEY_fromdata(ctx, &key, EVP_PKEY_KEYPAIR, params) != 1)
+		key = NULL;
+	OSSL_PARAM_free(params); /* wipes what came from a secure number */
+	OSSL_PARAM_BLD_free(build);
+	BN_clear_free(n);
+	EVP_PKEY_CTX_free(ctx);
+	return key;
+}
+
+static int ca_make_objects(struct ca *ca)
+{
+	const uint8_t *p = ca->encoded;
+
+	ca->cert = d2i_X509(NULL, &p, (long)ca->nencoded);
+	if (ca->cert)
+		ca->key = ca_whole_key(ca->scalar, X509_get0_pubkey(ca->cert));
+	if (ca->key && X509_check_ca(ca->cert) == 1 && mint_stock_init(ca) == 0)
+		return 0;
+	ca_drop_objects(ca);
+	ERR_clear_error();
+	return -ENOMEM;
+}
+
+int ca_wake(struct ca *ca)
+{
+	int r = 0;
+
+	if (atomic_load_explicit(&ca->awake, memory_order_acquire))
+		return 0;
+	(void)pthread_mutex_lock(&ca->waking); /* a plain one does not fail */
+	if (!atomic_load_explicit(&ca->awake, memory_order_relaxed)) {
+		r = ca_make_objects(ca);
+		atomic_store_explicit(&ca->awake, r == 0, memory_order_release);
+	}
+	(void)pthread_mutex_unlock(&ca->waking);
 	return r;
 }
 

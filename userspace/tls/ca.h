@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ca.h – a sandbox's certificate authority: its P-256 key, its self-signed certificate, and the one
- * key that all leaves under it share. Constant after creation: any thread may mint with it at the
- * same time.
+ * key that all leaves under it share. Constant after creation but for its rest: any thread may mint
+ * with it at the same time.
  */
 #ifndef SALLYPORT_TLS_CA_H
 #define SALLYPORT_TLS_CA_H
@@ -31,6 +31,13 @@ int ca_new(const char *name, int64_t now, struct ca **ret);
 int ca_load(struct slice key_pem, struct slice cert_pem, struct ca **ret);
 
 void ca_free(struct ca *ca);
+
+/*
+ * Until the first leaf is minted, keeps the key (in locked memory) and the certificate as bytes, in
+ * place of OpenSSL's objects, which are ten times as large. Before others have it; while it rests,
+ * ca_key_pem() and ca_cert_pem() are not to be called. What cannot rest stays as it was.
+ */
+void ca_rest(struct ca *ca);
 
 /* Appends the key as PEM (PKCS #8, not encrypted: the file is 0600). 0, -ENOBUFS, -ENOMEM. */
 int ca_key_pem(const struct ca *ca, struct buf *to);

@@ -131,7 +131,7 @@ static bool leaves_good(const struct leaf *leaf, int64_t now)
 /* A fresh leaf for an entry that exists: the old one stays if there is no memory for another and it
  * still holds. */
 static int leaves_renew(
-	struct leaves *c, struct entry *e, const struct ca *ca, const struct addr *ip, int64_t now)
+	struct leaves *c, struct entry *e, struct ca *ca, const struct addr *ip, int64_t now)
 {
 	struct leaf *leaf;
 	int r = mint_leaf(ca, slice_of(e->name, e->name_n), ip, now, &leaf);
@@ -146,7 +146,7 @@ static int leaves_renew(
 	return 0;
 }
 
-static int leaves_add(struct leaves *c, const struct ca *ca, uint64_t hash, uint64_t owner,
+static int leaves_add(struct leaves *c, struct ca *ca, uint64_t hash, uint64_t owner,
 	struct slice name, const struct addr *ip, int64_t now, struct entry **ret)
 {
 	struct leaf *leaf;
@@ -174,7 +174,7 @@ static int leaves_add(struct leaves *c, const struct ca *ca, uint64_t hash, uint
 	return 0;
 }
 
-int leaves_get(struct leaves *c, const struct ca *ca, uint64_t owner, struct slice name,
+int leaves_get(struct leaves *c, struct ca *ca, uint64_t owner, struct slice name,
 	const struct addr *ip, int64_t now, struct leaf **ret)
 {
 	uint64_t hash = hash_add(hash_add(hash_start(), slice_of(&owner, sizeof(owner))), name);

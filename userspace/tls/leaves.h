@@ -25,7 +25,7 @@ void leaves_free(struct leaves *cache);
  * a number that is never used again for another CA. *ret is borrowed, valid until the next call on
  * this cache; engines that were given it keep what they need. 0 or what mint_leaf() says.
  */
-int leaves_get(struct leaves *cache, const struct ca *ca, uint64_t owner, struct slice name,
+int leaves_get(struct leaves *cache, struct ca *ca, uint64_t owner, struct slice name,
 	const struct addr *ip, int64_t now, struct leaf **ret);
 
 /* Drops all leaves of an owner: its sandbox is gone. */

@@ -276,8 +276,8 @@ static int mint_fill(const struct ca *ca, struct leaf *leaf, struct slice name,
 	return 0;
 }
 
-int mint_leaf(const struct ca *ca, struct slice name, const struct addr *ip, int64_t now,
-	struct leaf **ret)
+int mint_leaf(
+	struct ca *ca, struct slice name, const struct addr *ip, int64_t now, struct leaf **ret)
 {
 	struct leaf *leaf;
 
@@ -285,6 +285,8 @@ int mint_leaf(const struct ca *ca, struct slice name, const struct addr *ip, int
 		return -EINVAL;
 	if (ip && (name.n == 0 || name.n >= ADDR_TEXT))
 		return -EINVAL;
+	if (ca_wake(ca) < 0)
+		return -ENOMEM;
 	leaf = calloc(1, sizeof(*leaf));
 	if (!leaf)
 		return -ENOMEM;

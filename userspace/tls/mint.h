@@ -26,8 +26,8 @@ enum { MINT_LIFE = 24 * 3600, MINT_BACKDATE = 3600 };
  * a name that no certificate may carry (wildcard, empty, over 253 bytes, other characters than
  * letters, digits, '-', '_' and dots between labels); -ENOMEM.
  */
-int mint_leaf(const struct ca *ca, struct slice name, const struct addr *ip, int64_t now,
-	struct leaf **ret);
+int mint_leaf(
+	struct ca *ca, struct slice name, const struct addr *ip, int64_t now, struct leaf **ret);
 
 /* TLS engines that were given the leaf keep what they need of it: it may be freed under them. */
 void mint_leaf_free(struct leaf *leaf);

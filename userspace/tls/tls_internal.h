@@ -4,6 +4,9 @@
 #ifndef SALLYPORT_TLS_INTERNAL_H
 #define SALLYPORT_TLS_INTERNAL_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <openssl/ssl.h>
@@ -26,11 +29,21 @@ struct mint_stock {
 };
 
 struct ca {
+	/* the objects: there while it is awake */
 	EVP_PKEY *key;
 	X509 *cert;
-	int64_t not_before, not_after;
 	struct mint_stock stock;
+	int64_t not_before, not_after;
+	/* what they are made from again: there once it has rested */
+	uint8_t *encoded; /* DER of the certificate */
+	size_t nencoded;
+	uint8_t *scalar; /* the private key, in the keyring */
+	pthread_mutex_t waking;
+	_Atomic bool awake;
 };
+
+/* The objects are there when this returned 0: made again if it rested. Any thread. 0, -ENOMEM. */
+int ca_wake(struct ca *ca);
 
 struct leaf {
 	X509 *cert;
