@@ -88,6 +88,15 @@ static bool arguments_among(const char *const *list, const char *value)
 	return false;
 }
 
+static int arguments_unknown(const struct arguments_row *row, const char *value)
+{
+	(void)fprintf(stderr, "sallyport-netns: %s %s: there is no such value:", row->name, value);
+	for (const char *const *one = row->allowed; *one; one++)
+		(void)fprintf(stderr, "%s %s", one == row->allowed ? "" : ",", *one);
+	(void)fputc('\n', stderr); /* nowhere else to say it */
+	return -EINVAL;
+}
+
 static int arguments_value(const struct arguments_row *row, const char *value, struct arguments *a)
 {
 	char *at = (char *)a + row->offset;
@@ -98,7 +107,7 @@ static int arguments_value(const struct arguments_row *row, const char *value, s
 	if (arguments_among(row->later, value))
 		return arguments_wrong(row->name, "this value is not available in this version");
 	if (row->allowed && !arguments_among(row->allowed, value))
-		return arguments_wrong(row->name, "there is no such value");
+		return arguments_unknown(row, value);
 	if (row->kind == ARGUMENTS_TEXT) {
 		*(const char **)(void *)at = value;
 		return 0;

@@ -165,12 +165,14 @@ static int client_attach_open(const struct arguments *a, int fds[3])
 {
 	fds[0] = strcmp(a->netns, "new") == 0 ? netns_new() : netns_open(a->netns);
 	if (fds[0] < 0) {
-		(void)log_errno(fds[0], "--netns: %s", a->netns);
+		log_error("--netns: %s: %s%s", a->netns, strerror(-fds[0]),
+			fds[0] == -ENOENT ? ": ip netns add NAME makes one" : "");
 		return CLIENT_FAILED;
 	}
 	fds[1] = open(a->cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fds[1] < 0) {
-		(void)log_errno(-errno, "--cgroup: %s", a->cgroup);
+		log_error("--cgroup: %s: %s%s", a->cgroup, strerror(errno),
+			errno == ENOENT ? ": mkdir it" : "");
 		return CLIENT_FAILED;
 	}
 	fds[2] = a->policy ? document_read("policy", a->policy)

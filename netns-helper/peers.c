@@ -150,7 +150,9 @@ static struct sandbox *peer_named(const struct peer *peer, const char *id, struc
 		attach_id_valid(id) ? sandboxes_find(peer->peers->sandboxes, id) : NULL;
 
 	if (!sandbox)
-		(void)fault_set(fault, -ENOENT, "--id: no such sandbox is attached");
+		(void)fault_set(fault, -ENOENT,
+			"--id %.*s: no such sandbox is attached: see sallyport-netns list",
+			PROTO_ID - 1, id);
 	return sandbox;
 }
 
@@ -187,14 +189,13 @@ static int answer_list(struct peer *peer, const union peer_message *m, const int
 		a = sandbox->attachment;
 		(void)snprintf(reply.text, sizeof(reply.text),
 			"%s %s mode=%s lane=%s netns=%llu slots=%u ipv6=%s%s cgroup=%.300s", a->id,
-			sandboxes_state_name(sandbox->state),
+			sandbox->state == SANDBOX_ACTIVE && sandbox->closed
+				? "closed"
+				: sandboxes_state_name(sandbox->state),
 			a->mode == PROTO_UPLINK ? "uplink" : "sealed", lane_name(a->lane),
 			(unsigned long long)a->cookie, a->listeners.nslots,
 			a->routes.v6 ? "yes" : "no",
-			sandbox->closed          ? " closed"
-			: sandbox->daemon_failed ? " refused-by-daemon"
-						 : "",
-			a->cgroup);
+			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup);
 	}
 	if (!sandbox)
 		reply.pid = (uint32_t)peer->peers->sandboxes->daemon;

@@ -271,7 +271,7 @@ def test_list_and_enter(sandbox, stack):
     assert os.path.basename(sandbox.cgroup) in inside
     assert "192.0.2.1" in inside and "uplink" not in inside
     nobody = stack.netns("enter", "--id", "nobody", "--", "true")
-    assert nobody.returncode != 0 and "no such sandbox" in nobody.stderr
+    assert nobody.returncode != 0 and "--id nobody: no such sandbox is attached: see sallyport-netns list" in nobody.stderr
 
 
 def test_what_enter_takes_away(sandbox):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sallyport run`: a command in a sandbox, with nothing else running before or after."""
+import json
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import documents
 import launcher
 from documents import API_SECRET
 from stack import build_folder
-from waiting import until
+from waiting import PATIENCE, until
 
 
 @pytest.fixture(scope="module")
@@ -166,12 +167,13 @@ def _sleepers(session):
     return found
 
 
-@pytest.mark.parametrize("what", ["policy", "credentials", "missing policy", "unknown option", "no command", "name", "no value", "variable"])
+@pytest.mark.parametrize("what", ["policy", "credentials", "missing policy", "audit", "unknown option", "no command", "name", "no value", "variable"])
 def test_bad_papers_are_refused_before_the_command_runs(world, papers, clean, what):
     options, wanted = {
         "policy": (["--policy", world.write("bad.policy.yaml", "version: 1\nname: x\ndefalt: deny\n")], "bad.policy.yaml:3:1"),
         "credentials": ([*papers[:2], "--credentials", documents.readable_by_daemon(world.write("bad.credentials.yaml", "credentials:\n  - nam: x\n"))], "bad.credentials.yaml:2:"),
-        "missing policy": (["--policy", "/nonexistent.yaml"], "/nonexistent.yaml"),
+        "missing policy": (["--policy", "/nonexistent.yaml"], "--policy: /nonexistent.yaml cannot be read: No such file"),
+        "audit": (["--audit", "/nonexistent/a"], "--audit: /nonexistent/a cannot be made: there is no directory /nonexistent"),
         "unknown option": (["--nonsense"], "--nonsense"),
         "no command": ([], "command"),
         "name": (["--name", "Box"], "--name: Box"),
@@ -181,7 +183,7 @@ def test_bad_papers_are_refused_before_the_command_runs(world, papers, clean, wh
     command = [] if what in ("no command", "no value") else ["--", "sh", "-c", "echo IT RAN"]
     start = time.monotonic()
     done = launcher.run(world, "run", *options, *command)
-    assert done.returncode == (125 if what in ("policy", "credentials", "missing policy") else 64), done.stderr
+    assert done.returncode == (125 if what in ("policy", "credentials", "missing policy", "audit") else 64), done.stderr
     assert wanted in done.stderr and "<3>" not in done.stderr, done.stderr
     assert "IT RAN" not in done.stdout
     assert time.monotonic() - start < 10
@@ -219,6 +221,141 @@ def test_up_and_down(world, clean):
     assert not os.path.exists(os.path.join(state, "helper.sock")) and not os.path.exists(cgroup)
     with open("/proc/self/mounts", encoding="utf-8") as mounts:
         assert state not in mounts.read()
+
+
+class Up:
+    """`up` in a state directory of its own, and a sandbox in it."""
+
+    def __init__(self, world):
+        self.world = world
+        self.state = os.path.join(world.run, "again")
+        self.config = world.write("again.yaml", f"state: {self.state}\nresolvers: [203.0.113.53]\nca: {world.pki.ca}\n")
+        self.cgroup = os.path.join(world.cgroup, "again")
+        os.mkdir(self.cgroup)
+
+    def up(self, *options):
+        return launcher.run(self.world, "up", "--state", self.state, *options)
+
+    def down(self):
+        return launcher.run(self.world, "down", "--state", self.state)
+
+    def tool(self, name, *words):
+        return subprocess.run([os.path.join(build_folder(), name), "--state", self.state, *words],
+                              capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
+
+    def pid(self, name):
+        with open(os.path.join(self.state, f"{name}.pid"), encoding="ascii") as file:
+            return int(file.read())
+
+    def kill(self, name):
+        pid = self.pid(name)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not alive(pid), f"the end of the {name}")
+        return pid
+
+    def attach(self):
+        done = self.tool("sallyport-netns", "attach", "--id", "box", "--netns", "new", "--cgroup", self.cgroup)
+        assert done.returncode == 0, done.stderr
+
+    def fetch(self, seconds=10):
+        return self.tool("sallyport-netns", "enter", "--id", "box", "--", "curl", "-sS", "-m", str(seconds), "http://api.test/")
+
+    def serving(self):
+        """The pid of the daemon that answers."""
+        done = self.tool("sallyportctl", "--json", "status")
+        return json.loads(done.stdout)["pid"] if done.returncode == 0 else None
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def again(world, clean):
+    made = Up(world)
+    pids = set()
+    try:
+        done = made.up("--config", made.config)
+        assert done.returncode == 0, done.stderr
+        pids |= {made.pid("helper"), made.pid("daemon")}
+        yield made
+    finally:
+        for name in ("helper", "daemon"):
+            if os.path.exists(os.path.join(made.state, f"{name}.pid")):
+                pids.add(made.pid(name))
+        done = made.down()
+        left = [pid for pid in pids if alive(pid)]
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not any(map(alive, left)), "their end")
+        os.rmdir(made.cgroup)
+    assert done.returncode == 0 and not left, done.stderr
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        assert made.state not in mounts.read()
+
+
+def test_up_when_the_helper_alone_has_died(again):
+    """The daemon that is left is ended, and both are new."""
+    again.attach()
+    old = again.pid("daemon")
+    again.kill("helper")
+    assert again.serving() == old
+    done = again.up("--config", again.config)
+    assert done.returncode == 0, done.stderr
+    assert not alive(old) and again.serving() == again.pid("daemon") != old
+    assert alive(again.pid("helper"))
+    again.attach()
+    assert "hello from api.test" in again.fetch().stdout
+
+
+def test_up_when_the_daemon_alone_has_died(again):
+    """It alone is started, as it was configured, and the sandboxes go on."""
+    again.attach()
+    assert "hello from api.test" in again.fetch().stdout
+    helper, old = again.pid("helper"), again.kill("daemon")
+    assert again.fetch(1).returncode != 0
+    done = again.up()
+    assert done.returncode == 0, done.stderr
+    assert again.pid("helper") == helper and again.serving() == again.pid("daemon") != old
+    until(lambda: "hello from api.test" in again.fetch().stdout, "traffic, by the resolver of the configuration")
+    with open(os.path.join(again.state, "daemon.cgroup"), encoding="ascii") as file:
+        cgroup = file.read().strip()
+    programs = subprocess.run(["bpftool", "cgroup", "show", cgroup], capture_output=True, text=True, check=True)
+    assert "dialler_connect4" in programs.stdout
+    done = again.up()
+    assert done.returncode == 125 and "is up already" in done.stderr
+
+
+def test_down_when_the_helper_alone_has_died(again):
+    daemon = again.pid("daemon")
+    again.kill("helper")
+    done = again.down()
+    assert done.returncode == 0 and done.stdout == "sallyport: down\n", done.stderr
+    assert not alive(daemon)
+    done = again.down()
+    assert done.returncode == 0 and done.stdout == f"sallyport: nothing was up in {again.state}\n", done.stderr
+    # and a helper that comes after it removes what the dead one had made
+    assert again.up("--config", again.config).returncode == 0
+
+
+@pytest.mark.parametrize("helper", ["alive", "dead"])
+def test_what_serves_and_is_none_of_ups_is_named_and_left_alone(again, helper):
+    file = os.path.join(again.state, "daemon.pid")
+    daemon = again.pid("daemon")
+    os.rename(file, file + ".away")
+    if helper == "dead":
+        again.kill("helper")
+    for command in ("up", "down"):
+        done = getattr(again, command)()
+        assert done.returncode == 125 and f"(pid {daemon}) serves {again.state}: end it first" in done.stderr, done.stderr
+        assert again.serving() == daemon
+    os.kill(daemon, signal.SIGTERM)
+    until(lambda: not alive(daemon), "its end")
+    assert again.up("--config", again.config).returncode == 0
 
 
 @pytest.mark.parametrize("said", ["other", None])
