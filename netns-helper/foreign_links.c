@@ -128,8 +128,9 @@ static int foreign_each_qdisc(const struct nlmsghdr *message, void *arg)
 		if (mnl_attr_get_type(attr) == TCA_KIND)
 			kind = mnl_attr_get_str(attr);
 	}
-	if (qdisc->tcm_ifindex != FOREIGN_LO ? strcmp(kind, "ingress") && strcmp(kind, "clsact")
-					     : strcmp(kind, "noqueue") == 0)
+	if (qdisc->tcm_ifindex == FOREIGN_LO
+			? strcmp(kind, "noqueue") == 0
+			: strcmp(kind, "ingress") != 0 && strcmp(kind, "clsact") != 0)
 		return MNL_CB_OK;
 	if (found->link)
 		return MNL_CB_OK;

@@ -234,7 +234,7 @@ static void sandbox_drop(struct sandbox *s)
 }
 
 /* Its own copy: most have none. */
-static int sandbox_search(struct sandbox *s, const struct sandbox_offer *offer)
+static int sandbox_search_new(struct sandbox *s, const struct sandbox_offer *offer)
 {
 	size_t n = offer->nsearch * sizeof(*offer->search);
 	void *copy;
@@ -263,7 +263,7 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	s->at.search = NULL;
 	s->shared = home->shared;
 	s->credentials = home->credentials ? credset_ref(home->credentials) : NULL;
-	r = sandbox_search(s, offer);
+	r = sandbox_search_new(s, offer);
 	r = r ? r : policy_load(policy, "policy", fault, &s->policy);
 	if (r == 0 && s->credentials)
 		r = credset_check_against_policy(s->credentials, s->policy, fault);
