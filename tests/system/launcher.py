@@ -37,10 +37,11 @@ def run(world, *arguments, timeout=60, **options):
 
 
 def start(world, *arguments, **options):
-    """In a session of its own, as a terminal gives it: signals can go to the whole group."""
+    """In a session of its own, as a terminal gives it: signals can go to the whole group, and none is ignored (nohup
+    would have a shell that cannot trap SIGHUP)."""
     return subprocess.Popen(
         command(world, *arguments), env=environment(), start_new_session=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
     )
 
 
