@@ -139,11 +139,11 @@ int cgroup_verify(int fd, struct fault *fault, struct cgroup_path *ret)
 	return 0;
 }
 
-static int cgroup_kill_each(int fd)
+static int cgroup_each_of(int fd, const char *file, int (*each)(pid_t pid, void *arg), void *arg)
 {
-	_cleanup_close_ int procs = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int procs = openat(fd, file, O_RDONLY | O_CLOEXEC);
 	FILE *f;
-	int pid;
+	int pid, n, r = 0;
 
 	if (procs < 0)
 		return -errno;
@@ -151,10 +151,20 @@ static int cgroup_kill_each(int fd)
 	if (!f)
 		return -errno;
 	procs = -1;
-	while (fscanf(f, "%d", &pid) == 1)
-		if (pid > 0)
-			(void)kill(pid, SIGKILL); /* it may have ended by itself */
+	errno = 0;
+	while (r == 0 && (n = fscanf(f, "%d", &pid)) == 1)
+		r = each(pid, arg);
+	if (r == 0 && errno)
+		r = -errno;
 	(void)fclose(f); /* only read */
+	return r;
+}
+
+static int cgroup_kill_one(pid_t pid, void *arg)
+{
+	(void)arg; /* none is wanted */
+	if (pid > 0)
+		(void)kill(pid, SIGKILL); /* it may have ended by itself */
 	return 0;
 }
 
@@ -163,7 +173,7 @@ int cgroup_kill(int fd)
 	_cleanup_close_ int all = openat(fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
 
 	if (all < 0)
-		return errno == ENOENT ? cgroup_kill_each(fd) : -errno;
+		return errno == ENOENT ? cgroup_each_of(fd, "cgroup.procs", cgroup_kill_one, NULL) : -errno;
 	return write(all, "1", 1) == 1 ? 0 : -errno;
 }
 
@@ -208,27 +218,6 @@ bool cgroup_populated(int fd)
 bool cgroup_frozen(int fd)
 {
 	return cgroup_event(fd, "frozen 1");
-}
-
-static int cgroup_each_of(int fd, const char *file, int (*each)(pid_t pid, void *arg), void *arg)
-{
-	_cleanup_close_ int procs = openat(fd, file, O_RDONLY | O_CLOEXEC);
-	FILE *f;
-	int pid, n, r = 0;
-
-	if (procs < 0)
-		return -errno;
-	f = fdopen(procs, "r");
-	if (!f)
-		return -errno;
-	procs = -1;
-	errno = 0;
-	while (r == 0 && (n = fscanf(f, "%d", &pid)) == 1)
-		r = each(pid, arg);
-	if (r == 0 && errno)
-		r = -errno;
-	(void)fclose(f); /* only read */
-	return r;
 }
 
 static int cgroup_each_below(int fd, int depth, int (*each)(pid_t pid, void *arg), void *arg)

@@ -4,6 +4,9 @@
 Twice: with a daemon that answers an offer at once (what is left is the helper's and the kernel's), and with sallyportd.
 The namespace and the cgroup are there before, as a runtime makes them. Detaches are timed as well, and told.
 
+Once as the first sandbox of the machine, once beside another: the kernel patches itself where a kind of hook comes into
+use and where its last user goes, which costs every processor an interrupt (static keys), and only the first pays for it.
+
 Processes are counted by the last process number that was given out: this bench runs in a process namespace of its own,
 in which nobody else makes any, threads included.
 """
@@ -49,6 +52,18 @@ def times(helper, n):
 
 
 def measured(helper, which):
+    """First alone, then beside another."""
+    yield from rows(helper, f"{which}, the first")
+    place = Place()
+    try:
+        helper.attach(place)
+        yield from rows(helper, f"{which}, a further one")
+        helper.detach(place)
+    finally:
+        place.close()
+
+
+def rows(helper, which):
     times(helper, WARM)
     best = None
     for _ in range(TRIES):

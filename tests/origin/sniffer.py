@@ -97,15 +97,14 @@ def _is_chatter(packet):
     return packet.protocol == 58 and ipaddress.ip_address(packet.target).is_multicast
 
 
-class Sniffer:
-    def __init__(self, netns, interface, edge):
-        self.packets = []
-        self._edge = edge
-        self._numbers = itertools.count(20000)
+class Frames:
+    """A packet socket in a namespace, read by a thread: each frame goes to _take() under the lock."""
+
+    def __init__(self, netns, room, prepare=lambda sock: None):
+        """room: bytes of the socket's buffer; prepare(sock): before the first frame."""
         self._sock = netns.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-        self._sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
-        _attach_filter(self._sock)
-        self._sock.bind((interface, ETH_P_ALL))
+        self._sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, room)
+        prepare(self._sock)
         self._sock.settimeout(0.2)
         self._open = True
         self._seen = threading.Condition()
@@ -115,19 +114,43 @@ class Sniffer:
     def _read(self):
         while self._open:
             try:
-                frame = self._sock.recv(256)
+                frame, (port, _, kind, _, _) = self._sock.recvfrom(256)
             except socket.timeout:
                 continue
             except OSError:
                 return
-            try:
-                packet = _parse(frame)
-            except (IndexError, struct.error):
-                continue
-            if packet and not _is_chatter(packet):
-                with self._seen:
-                    self.packets.append(packet)
-                    self._seen.notify_all()
+            with self._seen:
+                self._take(frame, port, kind)
+                self._seen.notify_all()
+
+    def drops(self):
+        return struct.unpack("II", self._sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1]
+
+    def close(self):
+        self._open = False
+        self._thread.join()
+        self._sock.close()
+
+
+class Sniffer(Frames):
+    def __init__(self, netns, interface, edge):
+        self.packets = []
+        self._edge = edge
+        self._numbers = itertools.count(20000)
+
+        def prepare(sock):
+            _attach_filter(sock)
+            sock.bind((interface, ETH_P_ALL))
+
+        super().__init__(netns, 16 << 20, prepare)
+
+    def _take(self, frame, port, kind):
+        try:
+            packet = _parse(frame)
+        except (IndexError, struct.error):
+            return
+        if packet and not _is_chatter(packet):
+            self.packets.append(packet)
 
     def _mark_wire(self, port):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
@@ -159,12 +182,3 @@ class Sniffer:
             for p in self.packets[place:]
             if p.target != MARKER and all(getattr(p, k) == v for k, v in wanted.items())
         ]
-
-    def drops(self):
-        raw = self._sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)
-        return struct.unpack("II", raw)[1]
-
-    def close(self):
-        self._open = False
-        self._thread.join()
-        self._sock.close()

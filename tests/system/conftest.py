@@ -32,6 +32,7 @@ sys.path[:0] = [path for path in (HERE, os.path.dirname(HERE)) if path not in sy
 
 import documents  # noqa: E402
 import topology  # noqa: E402
+from farside import FarSide, UplinkSandbox  # noqa: E402
 from sandbox import Sandbox, default_lane, leftovers  # noqa: E402
 from stack import Stack, build_folder  # noqa: E402
 
@@ -159,3 +160,27 @@ def watch(world):
 @pytest.fixture
 def origin(world):
     return world.origin
+
+
+@pytest.fixture(scope="module")
+def far():
+    """What lies behind the interfaces of sandboxes in uplink mode."""
+    made = FarSide()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def wired(stack, far):
+    """wired(options): a sandbox with an interface on the far side that is not attached yet."""
+    made = []
+
+    def wired(*options, **more):
+        made.append(UplinkSandbox(stack, documents.POLICY, far, options=options, **more))
+        return made[-1]
+
+    yield wired
+    for one in reversed(made):
+        one.close()

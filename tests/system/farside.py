@@ -23,12 +23,13 @@ import threading
 import time
 
 from origin.netns import Netns
+from origin.sniffer import Frames
 from sandbox import Sandbox
 from waiting import until
 
 BRIDGE4, BRIDGE6 = "10.77.0.1", "fd77::1"
-ETH_P_ALL, MARKER = 0x0003, 0x88B5  # an ethertype for local experiments
-SO_RCVBUFFORCE, SOL_PACKET, PACKET_STATISTICS, PACKET_OUTGOING = 33, 263, 6, 4
+MARKER = 0x88B5  # an ethertype for local experiments
+PACKET_OUTGOING = 4
 DISCOVERY = {131, 132, 133, 134, 135, 136, 143}  # ICMPv6: neighbours, groups
 CANARY_PORTS = (22, 53, 80, 443, 8080, 5353)
 _numbers = itertools.count(2)
@@ -72,34 +73,15 @@ def _parse(frame):
     return "ip", (protocol, ends[0], 0, ends[1], 0), detail
 
 
-class Capture:
+class Capture(Frames):
     """Every frame on every port of the far side, in both directions."""
 
     def __init__(self, netns):
-        self._netns = netns
         self.frames = []  # (port, outgoing, frame)
-        self._sock = netns.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-        self._sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
-        self._sock.settimeout(0.2)
-        self._open = True
-        self._seen = threading.Condition()
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
+        super().__init__(netns, 64 << 20)
 
-    def _read(self):
-        while self._open:
-            try:
-                frame, (port, _, kind, _, _) = self._sock.recvfrom(256)
-            except socket.timeout:
-                continue
-            except OSError:
-                return
-            with self._seen:
-                self.frames.append((port, kind == PACKET_OUTGOING, frame))
-                self._seen.notify_all()
-
-    def drops(self):
-        return struct.unpack("II", self._sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1]
+    def _take(self, frame, port, kind):
+        self.frames.append((port, kind == PACKET_OUTGOING, frame))
 
     def settle(self, sandbox):
         """Returns when all that left the sandbox's interface before has been seen; the place in the record."""
@@ -141,11 +123,6 @@ class Capture:
             if number >= since and (opens or not answers):
                 found.append(detail)
         return found
-
-    def close(self):
-        self._open = False
-        self._thread.join()
-        self._sock.close()
 
 
 class FarSide:

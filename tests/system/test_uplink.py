@@ -10,18 +10,11 @@ import pytest
 
 import client
 import documents
-from farside import BRIDGE4, BRIDGE6, FarSide, UplinkSandbox
+from farside import BRIDGE4, BRIDGE6, UplinkSandbox
 from sandbox import PYTHON, Refused
 from waiting import until
 
 PORT = 8080
-
-
-@pytest.fixture(scope="module")
-def far():
-    made = FarSide()
-    yield made
-    made.close()
 
 
 def serving(sandbox, port=PORT):

@@ -9,7 +9,7 @@ import pytest
 
 import documents
 import launcher
-from farside import FarSide, UplinkSandbox
+from farside import UplinkSandbox
 from origin.netns import Netns
 from sandbox import JOINING
 from waiting import until
@@ -17,27 +17,6 @@ from waiting import until
 RULES = ("-4", "-6")
 SYSCTLS = [f"ipv4/conf/{name}/{key}" for name in ("all", "default", "eth0")
            for key in ("accept_local", "rp_filter", "arp_ignore")]
-
-
-@pytest.fixture(scope="module")
-def far():
-    made = FarSide()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def wired(stack, far):
-    """wired(options): a sandbox with an interface that is not attached yet."""
-    made = []
-
-    def wired(*options, **more):
-        made.append(UplinkSandbox(stack, documents.POLICY, far, options=options, **more))
-        return made[-1]
-
-    yield wired
-    for sandbox in reversed(made):
-        sandbox.close()
 
 
 def sysctls(netns):

@@ -16,16 +16,9 @@ import pytest
 
 import documents
 import forging
-from farside import BRIDGE4, BRIDGE6, FarSide, UplinkSandbox
+from farside import BRIDGE4, BRIDGE6, UplinkSandbox
 from sandbox import JOINING, PYTHON
 from waiting import until
-
-
-@pytest.fixture(scope="module")
-def far():
-    made = FarSide()
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")

@@ -5,41 +5,15 @@ What is left when they are gone: sockets, links, filters, entries of conntrack, 
 leads nowhere; each is seen to lead out without an attach. And what a program without any capability makes the kernel
 send by itself: reports of multicast groups.
 """
-import os
 import socket
-import struct
 import subprocess
 
 import pytest
 
-import documents
-import forging
-from farside import FarSide, UplinkSandbox
 from sandbox import JOINING, PYTHON
 from waiting import until
 
 MARK = b"prepared"
-
-
-@pytest.fixture(scope="module")
-def far():
-    made = FarSide()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def wired(stack, far):
-    """wired(options): a sandbox with an interface that is not attached yet."""
-    made = []
-
-    def wired(*options):
-        made.append(UplinkSandbox(stack, documents.POLICY, far, options=options))
-        return made[-1]
-
-    yield wired
-    for sandbox in reversed(made):
-        sandbox.close()
 
 
 def left(far, sandbox, place, what=MARK):
