@@ -65,6 +65,13 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void probe_skipped
 			probe_missing("%s: %s", what, strerror(errno));                            \
 	} while (0)
 
+/* A network namespace of its own with lo up, whatever the caller's is like. Who may not make one stays. */
+static inline void probe_enter_loopback(void)
+{
+	if (unshare(CLONE_NEWNET) == 0)
+		probe_need(system("ip link set lo up") == 0, "ip link set lo up");
+}
+
 /* A network namespace of its own, with lo up and every address local (AnyIP) for IPv4. */
 static inline void probe_enter_anyip(void)
 {

@@ -30,6 +30,7 @@ int main(void)
 	pid_t child;
 
 	probe_begin("sockops_connect");
+	probe_enter_loopback();
 	cgroup = probe_cgroup();
 	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "probe", 4, 4, 1, NULL);
 	probe_need(map >= 0, "an array map");

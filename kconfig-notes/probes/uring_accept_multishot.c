@@ -14,6 +14,7 @@ int main(void)
 	int us;
 
 	probe_begin("uring_accept_multishot");
+	probe_enter_loopback();
 	us = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	probe_need(bind(us, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(us, 8) == 0 &&

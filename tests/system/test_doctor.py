@@ -203,6 +203,14 @@ def test_a_program_that_cannot_be_run(probes):
     assert said.status == 3 and "cannot be run" in said.line("memfd_seal")
 
 
+def test_a_namespace_whose_loopback_is_down_is_not_the_kernels_fault():
+    libc = ctypes.CDLL(None)
+    clone_newnet = 0x40000000
+    said = Said(preexec_fn=lambda: libc.unshare(clone_newnet))
+    for name in ("uring_accept_multishot", "sockops_connect"):
+        assert said.findings[name]["state"] == "ok", said.line(name)
+
+
 def test_daemon_and_helper_belong_beside_it(tmp_path):
     alone = shutil.copy(DOCTOR[0], tmp_path / "sallyportctl")
     done = subprocess.run([alone, "doctor"], capture_output=True, text=True, timeout=120, check=False)
