@@ -173,7 +173,8 @@ int cgroup_kill(int fd)
 	_cleanup_close_ int all = openat(fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
 
 	if (all < 0)
-		return errno == ENOENT ? cgroup_each_of(fd, "cgroup.procs", cgroup_kill_one, NULL) : -errno;
+		return errno == ENOENT ? cgroup_each_of(fd, "cgroup.procs", cgroup_kill_one, NULL)
+				       : -errno;
 	return write(all, "1", 1) == 1 ? 0 : -errno;
 }
 
