@@ -44,7 +44,7 @@ FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden c
 
 HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \
             foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables handout hosts \
-            intervals jail lane listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe \
+            intervals jail lane leftovers listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe \
             nft_resolver nft_rule nft_sets nft_uplink notes openings peers pins privileges prober programs \
             programs_sandbox routes rules sandboxes selftest serve state steer_program sysctls unix_paths \
             upkeep uplink view
@@ -209,7 +209,7 @@ $(B)/unit/test_helper_dial_openings: $(B)/netns-helper/openings.o
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
 BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
-           $(addprefix netns-helper/,openings pins programs programs_sandbox steer_program unix_paths)
+           $(addprefix netns-helper/,cgroup leftovers openings pins programs programs_sandbox steer_program unix_paths)
 $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -luring -lpthread

@@ -23,7 +23,7 @@
  *   dial_exceptions, dial_openings  what the daemon's own sockets may reach beyond public addresses:
  *                struct capture_dial_key → 1; struct capture_range_key → struct capture_opened
  *
- *   links/ID/HOOK  the programs attached to a sandbox (bpftool link show pinned …)
+ *   links/ID     sk_lookup's attachment to a sandbox's netns (bpftool link show pinned …)
  *
  * Not pinned: events, a ring buffer of struct capture_refusal; closed, struct capture_closed_key →
  * struct capture_closed.
@@ -229,8 +229,9 @@ struct capture_sandbox {
 	__u32 active; /* 0: everything but loopback is refused */
 	__u32 resolver; /* 1: the container runtime has its resolver at 127.0.0.11 */
 	__u32 unix_paths; /* 1: it has its own in the map of that name; 0: those of netns 0 hold */
+	__u64 cgroup; /* id of the cgroup that the programs are on */
 };
-static_assert(sizeof(struct capture_sandbox) == 184 + 16 * CAPTURE_LOCALS, "ABI");
+static_assert(sizeof(struct capture_sandbox) == 192 + 16 * CAPTURE_LOCALS, "ABI");
 
 /* What the daemon has put into requests; the texts are cut to size and end in NUL. */
 struct capture_use_key {

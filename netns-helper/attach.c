@@ -220,6 +220,7 @@ static int attach_programs(
 		.id = a->id,
 		.netns_cookie = a->cookie,
 		.cgroup_fd = a->cgroup_fd,
+		.cgroup_id = a->cgroup_id,
 		.mode = a->mode == PROTO_UPLINK ? CAPTURE_UPLINK : CAPTURE_SEALED,
 		.unix_paths = unix_paths,
 		.resolver = a->resolver,
@@ -420,7 +421,7 @@ void attach_repair(struct attachment *a)
 	struct fault ignored = {""};
 
 	if (a->lane == PROTO_LANE_BPF)
-		(void)programs_repair(a->programs, a->cgroup_fd, a->cgroup_id); /* see attach.h */
+		(void)programs_repair(a->programs); /* see attach.h */
 	(void)attach_table(a, true, &ignored);
 }
 

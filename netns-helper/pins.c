@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pins.c – see pins.h. A thousand sandboxes with ten links each would be ten thousand descriptors
- * of this process, and would end with it: pinned, they need none and outlive it.
+ * pins.c – see pins.h. A thousand sandboxes' flow maps and links would be two thousand descriptors
+ * of this process, and would end with it: pinned, they need none and outlive it. A pin is a file: it
+ * takes a kilobyte.
  *
  * A pin that is removed gives its link up some time later, on a kernel worker. So a link is first
  * detached by name (BPF_LINK_DETACH), which is done when the call returns; what still holds the
@@ -23,6 +24,7 @@
 
 #include <bpf/bpf.h>
 
+#include "netns-helper/leftovers.h"
 #include "netns-helper/pins.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
@@ -71,7 +73,8 @@ static void pins_drop(int dir, const char *name, bool link)
 	(void)unlinkat(dir, name, 0); /* it may never have been there */
 }
 
-/* Empties a directory of ours; names with dots are bpffs's own. Files of the last level are links. */
+/* Empties a directory of ours; names with dots are bpffs's own. Files below the first level are links, or maps, which
+ * are not attached to anything. */
 static void pins_clear(int dir, unsigned depth)
 {
 	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -89,7 +92,7 @@ static void pins_clear(int dir, unsigned depth)
 			continue;
 		child = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (child < 0) {
-			pins_drop(dir, e->d_name, depth == PINS_DEPTH);
+			pins_drop(dir, e->d_name, depth > 0);
 			continue;
 		}
 		if (depth < PINS_DEPTH)
@@ -103,8 +106,10 @@ void pins_clear_at(const char *path)
 {
 	_cleanup_close_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (dir >= 0)
-		pins_clear(dir, 0);
+	if (dir < 0)
+		return;
+	leftovers_detach(dir);
+	pins_clear(dir, 0);
 }
 
 int pins_open(const char *path, struct fault *f, struct pins *ret)
@@ -118,6 +123,7 @@ int pins_open(const char *path, struct fault *f, struct pins *ret)
 	if ((unsigned long)fs.f_type != BPF_FS_MAGIC)
 		return fault_set(f, -EINVAL,
 			"%s is not on a bpf file system (mount -t bpf none %s)", path, path);
+	leftovers_detach(dir);
 	pins_clear(dir, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
 		if (mkdirat(dir, folders[i], PINS_MODE) < 0)
@@ -154,7 +160,7 @@ int pins_put_link(const struct pins *p, const char *id, const char *hook, int fd
 	char name[PINS_NAME];
 
 	pins_name(PINS_LINKS, id, NULL, name);
-	if (mkdirat(p->dir, name, PINS_MODE) < 0 && errno != EEXIST)
+	if (hook && mkdirat(p->dir, name, PINS_MODE) < 0 && errno != EEXIST)
 		return -errno;
 	pins_name(PINS_LINKS, id, hook, name);
 	return pins_put(p->dir, name, fd);
@@ -190,6 +196,8 @@ void pins_drop_link(const struct pins *p, const char *id, const char *hook)
 
 	pins_name(PINS_LINKS, id, hook, name);
 	pins_drop(p->dir, name, true);
+	if (!hook)
+		return;
 	pins_name(PINS_LINKS, id, NULL, name);
 	(void)unlinkat(p->dir, name, AT_REMOVEDIR); /* fails until its last link has gone */
 }

@@ -4,7 +4,8 @@
  *
  *   NAME            a map of all sandboxes, under its own name
  *   flows/ID        a sandbox's flow map
- *   links/ID/HOOK   a program's attachment to a sandbox; it lasts until it is dropped here
+ *   links/ID        sk_lookup's attachment to a sandbox's netns; it lasts until it is dropped here
+ *   links/ID/HOOK   likewise, where there are several (dialler.c)
  *
  * bpffs keeps names with dots for itself: a dot in ID is written as a colon, which no id has.
  */
@@ -19,7 +20,7 @@ struct pins {
 
 /*
  * Opens an existing directory on a bpffs that is this instance's alone, and clears it: links that a
- * dead helper left are detached, their pins and all others removed. 0, or -errno with the reason.
+ * dead helper left, and its programs on cgroups, are detached, all pins removed. 0, or -errno with the reason.
  */
 int pins_open(const char *path, struct fault *f, struct pins *ret);
 /* Only the clearing, of a directory that a dead helper left on a bpffs. */
@@ -27,7 +28,8 @@ void pins_clear_at(const char *path);
 /* Clears it in the same way. What was not opened may be closed. */
 void pins_close(struct pins *p);
 
-/* Each pins fd, which stays the caller's. 0 or -errno, -EEXIST if the name is taken. */
+/* Each pins fd, which stays the caller's. 0 or -errno, -EEXIST if the name is taken. hook, here and below: NULL when
+ * the id has one link alone. */
 int pins_put_map(const struct pins *p, const char *name, int fd);
 int pins_put_flows(const struct pins *p, const char *id, int fd);
 int pins_put_link(const struct pins *p, const char *id, const char *hook, int fd);

@@ -138,6 +138,17 @@ static void programs_note_lack(struct programs *p, int error)
 			"mount namespace that holds no sockets of the host"};
 }
 
+static int programs_number(int program, uint32_t *ret)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+	int r = bpf_obj_get_info_by_fd(program, &info, &size);
+
+	if (r == 0)
+		*ret = info.id;
+	return r;
+}
+
 static int programs_load(struct programs *p, struct fault *f)
 {
 	int missing = programs_try_optional();
@@ -159,6 +170,10 @@ static int programs_load(struct programs *p, struct fault *f)
 					 ? -1
 					 : bpf_program__fd(bpf_object__find_program_by_name(
 						   p->bpf->obj, hook->program));
+		r = p->programs[i] < 0 ? 0 : programs_number(p->programs[i], &p->ids[i]);
+		if (r < 0)
+			return fault_set(f, r, "cannot ask for the number of %s: %s", hook->program,
+				strerror(-r));
 	}
 	return 0;
 }

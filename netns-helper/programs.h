@@ -23,8 +23,8 @@ struct programs_sandbox;
 
 /*
  * Loads the programs, fills the address classes and pins the readable maps in `pins`, an existing
- * directory on a bpffs of this instance alone: what a helper that was killed left there is detached
- * and replaced.
+ * directory on a bpffs of this instance alone: what a helper that was killed left there, and on the
+ * cgroups of its sandboxes, is detached and replaced.
  */
 int programs_open(const char *pins, struct fault *f, struct programs **ret);
 /* What HELLO carries, in this order: the maps events, executables, cgroups, uses, verdicts, closed; borrowed. */
@@ -54,7 +54,8 @@ int programs_set_hosts(struct programs *p, const uint8_t (*hosts)[16], size_t n,
 struct programs_spec {
 	const char *id; /* [A-Za-z0-9_.-], shorter than CAPTURE_ID; copied */
 	uint64_t netns_cookie; /* not 0 */
-	int cgroup_fd; /* a cgroup v2 directory; borrowed, and only during the call */
+	int cgroup_fd; /* a cgroup v2 directory; borrowed until programs_detach() */
+	uint64_t cgroup_id; /* the inode number of that */
 	uint8_t own4[16]; /* the sandbox's own addresses, IPv4 v4-mapped */
 	uint8_t own6[16]; /* all zero = no IPv6 */
 	unsigned mode; /* enum capture_mode */
@@ -101,19 +102,19 @@ int programs_activate(struct programs_sandbox *s, struct fault *f);
 int programs_deactivate(struct programs_sandbox *s);
 
 /*
- * Whether every program is still attached to the cgroup of that id. -ENOENT names one that is not: somebody has detached
- * it, or the cgroup was removed.
+ * Whether every program is still attached to the cgroup. -ENOENT names one that is not: somebody has detached it, or the
+ * cgroup was removed.
  */
-int programs_verify(const struct programs_sandbox *s, uint64_t cgroup_id, struct fault *f);
-/* Attaches again, to the same cgroup, what programs_verify() finds missing. 0 or -errno. */
-int programs_repair(struct programs_sandbox *s, int cgroup_fd, uint64_t cgroup_id);
+int programs_verify(const struct programs_sandbox *s, struct fault *f);
+/* Attaches again what programs_verify() finds missing. 0 or -errno. */
+int programs_repair(struct programs_sandbox *s);
 
 /* The sandbox's counters as they are now. */
 int programs_counters(const struct programs_sandbox *s, struct capture_verdicts *ret);
 
 /*
- * Removes the sandbox's entry (from then on the programs refuse everything but loopback), the
- * programs, the other entries and the pins. Frees s. Takes NULL.
+ * Makes the sandbox's entry inactive (from then on the programs refuse everything but loopback), removes the
+ * programs, the entries and the pins. Frees s. Takes NULL.
  */
 void programs_detach(struct programs_sandbox *s);
 

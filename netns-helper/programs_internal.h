@@ -17,7 +17,7 @@
 
 struct capture_bpf;
 
-/* What is attached to a sandbox's cgroup: the program's name is also that of the link's pin. */
+/* What is attached to a sandbox's cgroup. */
 struct programs_hook {
 	int type; /* enum bpf_attach_type, some of a newer kernel's header */
 	const char *program;
@@ -25,12 +25,14 @@ struct programs_hook {
 	bool optional; /* where the kernel has it: unix.bpf.c */
 };
 enum { PROGRAMS_HOOKS = 9 };
+enum { PROGRAMS_ON_A_HOOK = 64 }; /* of a cgroup, at most (BPF_CGROUP_MAX_PROGS) */
 extern const struct programs_hook programs_hooks[PROGRAMS_HOOKS];
 
 struct programs {
 	struct capture_bpf *bpf;
 	struct pins pins;
 	int programs[PROGRAMS_HOOKS]; /* borrowed from bpf; -1 = this kernel has no such hook */
+	uint32_t ids[PROGRAMS_HOOKS]; /* the kernel's numbers of these */
 	struct programs_lack lack; /* of the optional programs; no feature: they are there */
 	char lack_reason[128]; /* its text */
 	uint8_t (*hosts)[16]; /* the keys that are in the map now */
@@ -42,7 +44,8 @@ struct programs_sandbox {
 	struct programs *set;
 	struct capture_sandbox entry;
 	uint64_t netns;
-	uint32_t links; /* 1 << hook: pinned */
+	int cgroup; /* borrowed: its directory */
+	uint32_t attached; /* 1 << hook */
 	bool flows, in_flow_maps, in_verdicts, in_budgets, in_sandboxes;
 	struct openings openings;
 	struct unix_paths unix_paths;

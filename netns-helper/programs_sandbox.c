@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * programs_sandbox.c – see programs.h. Goal: the entries and links that make a netns and a cgroup
- * one sandbox. Owns for each: a flow map and cgroup links, held by their pins alone, so that they
- * need no descriptor and outlive this process.
+ * programs_sandbox.c – see programs.h. Goal: the entries and programs that make a netns and a cgroup
+ * one sandbox. Owns for each: a flow map, held by its pin alone, and the programs on the cgroup, held
+ * by that: both need no descriptor and outlive this process. Links would do the same, each with a pin and a file of
+ * bpffs: a kilobyte for each of the nine. Without them what a dead helper leaves is found by the cgroup's id in the
+ * sandbox's entry (leftovers.c), so the entry is there as long as a program is.
  *
  * Attach: flow map → its pin → flow_maps, verdicts, budgets, unix paths, sandboxes (inactive) →
- * links. So a program that runs always finds the sandbox whole. Detach: the sandbox's entry first
- * (from then on the programs refuse: an unknown netns), links, the rest. Both undo paths are one
+ * programs. So a program that runs always finds the sandbox whole. Detach: the sandbox's entry is made inactive
+ * (from then on the programs refuse), programs, the entry, the rest. Both undo paths are one
  * function: programs_detach() takes a sandbox at any stage. #syscalls: bpf, and those of pins.c
  */
 #include <assert.h>
@@ -23,7 +25,7 @@
 #include "base/fault.h"
 #include "bpf/capture.skel.h"
 
-static_assert(PROGRAMS_HOOKS <= 32, "a bit of struct programs_sandbox.links for each");
+static_assert(PROGRAMS_HOOKS <= 32, "a bit of struct programs_sandbox.attached for each");
 
 static bool programs_id_ok(const char *id)
 {
@@ -102,22 +104,17 @@ static int programs_make_entries(
 	return 0;
 }
 
-static int programs_link(struct programs_sandbox *s, size_t hook, int cgroup_fd)
+static int programs_put(struct programs_sandbox *s, size_t hook)
 {
-	const struct programs_hook *h = &programs_hooks[hook];
-	_cleanup_close_ int link = bpf_link_create(
-		s->set->programs[hook], cgroup_fd, (enum bpf_attach_type)h->type, NULL);
-	int r;
+	int r = bpf_prog_attach(s->set->programs[hook], s->cgroup,
+		(enum bpf_attach_type)programs_hooks[hook].type, BPF_F_ALLOW_MULTI);
 
-	if (link < 0)
-		return link;
-	r = pins_put_link(&s->set->pins, s->entry.id, h->program, link);
 	if (r == 0)
-		s->links |= 1U << hook;
+		s->attached |= 1U << hook;
 	return r;
 }
 
-static int programs_link_all(struct programs_sandbox *s, int cgroup_fd, struct fault *f)
+static int programs_put_all(struct programs_sandbox *s, struct fault *f)
 {
 	for (size_t i = 0; i < PROGRAMS_HOOKS; i++) {
 		int r;
@@ -125,7 +122,7 @@ static int programs_link_all(struct programs_sandbox *s, int cgroup_fd, struct f
 		if (s->set->programs[i] < 0 ||
 			(programs_hooks[i].sealed && s->entry.mode != CAPTURE_SEALED))
 			continue;
-		r = programs_link(s, i, cgroup_fd);
+		r = programs_put(s, i);
 		if (r < 0)
 			return fault_set(f, r, "cannot attach %s to the cgroup of %s: %s",
 				programs_hooks[i].program, s->entry.id, strerror(-r));
@@ -146,16 +143,18 @@ int programs_attach(struct programs *p, const struct programs_spec *spec, struct
 		return fault_set(f, -ENOMEM, "no memory");
 	s->set = p;
 	s->netns = spec->netns_cookie;
+	s->cgroup = spec->cgroup_fd;
 	memcpy(s->entry.id, spec->id, strlen(spec->id) + 1); /* measured by programs_id_ok */
 	memcpy(s->entry.own4, spec->own4, sizeof(s->entry.own4));
 	memcpy(s->entry.own6, spec->own6, sizeof(s->entry.own6));
+	s->entry.cgroup = spec->cgroup_id;
 	s->entry.mode = spec->mode;
 	s->entry.resolver = spec->resolver;
 	r = programs_make_flows(s, f);
 	if (r == 0)
 		r = programs_make_entries(s, spec, f);
 	if (r == 0)
-		r = programs_link_all(s, spec->cgroup_fd, f);
+		r = programs_put_all(s, f);
 	if (r < 0) {
 		programs_detach(s);
 		return r;
@@ -231,47 +230,37 @@ int programs_deactivate(struct programs_sandbox *s)
 	return programs_change(s, &entry);
 }
 
-static int programs_verify_link(const struct programs_sandbox *s, size_t hook, uint64_t cgroup_id)
+static bool programs_is_there(const struct programs_sandbox *s, size_t hook)
 {
-	_cleanup_close_ int link =
-		pins_open_link(&s->set->pins, s->entry.id, programs_hooks[hook].program);
-	struct bpf_link_info info = {0};
-	uint32_t n = sizeof(info);
+	uint32_t ids[PROGRAMS_ON_A_HOOK], n = PROGRAMS_ON_A_HOOK;
 
-	if (link < 0)
-		return link;
-	if (bpf_obj_get_info_by_fd(link, &info, &n) < 0)
-		return -errno;
-	/* of a link that was detached the id is 0 */
-	return info.type == BPF_LINK_TYPE_CGROUP && info.cgroup.cgroup_id == cgroup_id ? 0
-										       : -ENOENT;
+	if (bpf_prog_query(s->cgroup, (enum bpf_attach_type)programs_hooks[hook].type, 0, NULL, ids,
+		    &n) < 0)
+		return false; /* the cgroup was removed */
+	for (uint32_t i = 0; i < n; i++)
+		if (ids[i] == s->set->ids[hook])
+			return true;
+	return false;
 }
 
-int programs_verify(const struct programs_sandbox *s, uint64_t cgroup_id, struct fault *f)
+int programs_verify(const struct programs_sandbox *s, struct fault *f)
 {
-	for (size_t i = 0; i < PROGRAMS_HOOKS; i++) {
-		int r = s->links & 1U << i ? programs_verify_link(s, i, cgroup_id) : 0;
-
-		if (r < 0)
-			return fault_set(f, r,
+	for (size_t i = 0; i < PROGRAMS_HOOKS; i++)
+		if (s->attached & 1U << i && !programs_is_there(s, i))
+			return fault_set(f, -ENOENT,
 				"the program %s is not attached to its cgroup any more",
 				programs_hooks[i].program);
-	}
 	return 0;
 }
 
-int programs_repair(struct programs_sandbox *s, int cgroup_fd, uint64_t cgroup_id)
+int programs_repair(struct programs_sandbox *s)
 {
 	int first = 0;
 
 	for (size_t i = 0; i < PROGRAMS_HOOKS; i++) {
-		int r;
+		int r = s->attached & 1U << i && !programs_is_there(s, i) ? programs_put(s, i) : 0;
 
-		if (!(s->links & 1U << i) || programs_verify_link(s, i, cgroup_id) == 0)
-			continue;
-		pins_drop_link(&s->set->pins, s->entry.id, programs_hooks[i].program);
-		r = programs_link(s, i, cgroup_fd);
-		if (r < 0 && first == 0)
+		if (first == 0)
 			first = r;
 	}
 	return first;
@@ -292,10 +281,13 @@ void programs_detach(struct programs_sandbox *s)
 	bpf = s->set->bpf;
 	pins = &s->set->pins;
 	if (s->in_sandboxes)
-		(void)bpf_map_delete_elem(bpf_map__fd(bpf->maps.sandboxes), &s->netns);
+		(void)programs_deactivate(s); /* it is there, and room for it */
 	for (size_t i = 0; i < PROGRAMS_HOOKS; i++)
-		if (s->links & 1U << i)
-			pins_drop_link(pins, s->entry.id, programs_hooks[i].program);
+		if (s->attached & 1U << i)
+			(void)bpf_prog_detach2(s->set->programs[i], s->cgroup,
+				(enum bpf_attach_type)programs_hooks[i].type); /* or it went with the cgroup */
+	if (s->in_sandboxes)
+		(void)bpf_map_delete_elem(bpf_map__fd(bpf->maps.sandboxes), &s->netns);
 	openings_close(&s->openings, bpf_map__fd(bpf->maps.openings));
 	unix_paths_close(&s->unix_paths, bpf_map__fd(bpf->maps.unix_paths));
 	if (s->in_budgets)

@@ -113,7 +113,7 @@ static void selftest_look(struct selftest *t)
 		return;
 	}
 	if (a->lane == PROTO_LANE_BPF &&
-		(programs_verify(a->programs, a->cgroup_id, why) < 0 ||
+		(programs_verify(a->programs, why) < 0 ||
 			steer_program_verify(a->steer, a->identity.ino, why) < 0))
 		selftest_set(t, SELFTEST_BAD, selftest_nobody_else);
 }

@@ -29,7 +29,7 @@
 #include "bpf/capture.h"
 #include "bpf/steer.skel.h"
 
-#define STEER_NAME "steer_lookup" /* of the program and of the link's pin */
+#define STEER_NAME "steer_lookup"
 
 enum { STEER_PLACES = 16 };
 
@@ -182,7 +182,7 @@ static int steer_change(struct steer_netns *s, const struct capture_steer *to)
 static int steer_link(struct steer_netns *s, int program, int netns_fd)
 {
 	_cleanup_close_ int link = bpf_link_create(program, netns_fd, BPF_SK_LOOKUP, NULL);
-	int r = link < 0 ? link : pins_put_link(s->pins, s->id, STEER_NAME, link);
+	int r = link < 0 ? link : pins_put_link(s->pins, s->id, NULL, link);
 
 	s->linked = r == 0;
 	return r;
@@ -301,7 +301,7 @@ int steer_program_set_locals(
 
 int steer_program_verify(const struct steer_netns *s, uint64_t netns_inode, struct fault *f)
 {
-	_cleanup_close_ int link = pins_open_link(s->pins, s->id, STEER_NAME);
+	_cleanup_close_ int link = pins_open_link(s->pins, s->id, NULL);
 	struct bpf_link_info info = {0};
 	uint32_t n = sizeof(info);
 	int r = link < 0 ? link : bpf_obj_get_info_by_fd(link, &info, &n) < 0 ? -errno : 0;
@@ -331,7 +331,7 @@ void steer_program_detach(struct steer_netns *s)
 	if (!s)
 		return;
 	if (s->linked)
-		pins_drop_link(s->pins, s->id, STEER_NAME);
+		pins_drop_link(s->pins, s->id, NULL);
 	cleanup_close(&s->state_fd);
 	free(s);
 }

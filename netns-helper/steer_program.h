@@ -41,7 +41,7 @@ struct steer_spec {
 /*
  * Puts the sockets into their slots and attaches the program to the netns, inactive: what would be
  * ours is dropped (TCP reset, UDP port unreachable). A slot stays filled as long as somebody holds
- * a copy of its socket. The link is pinned as links/ID/steer_lookup and outlives this process.
+ * a copy of its socket. The link is pinned as links/ID and outlives this process.
  * -EBUSY or -EEXIST: the netns has a sk_lookup program that does not share, or the id is taken.
  */
 int steer_program_attach(const struct steer_program *p, const struct steer_spec *spec,

@@ -17,7 +17,7 @@
 struct programs_spec battery_spec(const struct world *w)
 {
 	struct programs_spec spec = {
-		.id = w->name, .netns_cookie = w->cookie, .cgroup_fd = w->cgroup, .resolver = true};
+		.id = w->name, .netns_cookie = w->cookie, .cgroup_fd = w->cgroup, .cgroup_id = w->cgroup_id, .resolver = true};
 
 	memcpy(spec.own4, w->own4.ip, 16);
 	memcpy(spec.own6, w->own6.ip, 16);
@@ -274,6 +274,23 @@ static void life_check_locals(struct battery *b)
 		"an address that the uplink has lost is as any other: errno %d", error);
 }
 
+/* Somebody else's program beside one of ours; lets everything through. */
+static int life_attach_stranger(const struct battery *b)
+{
+	static const struct bpf_insn pass[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_CGROUP_UDP4_SENDMSG);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "stranger", "Dual BSD/GPL", pass,
+		ARRAY_SIZE(pass), &opts);
+
+	if (fd < 0 ||
+		bpf_prog_attach(fd, b->w.cgroup, BPF_CGROUP_UDP4_SENDMSG, BPF_F_ALLOW_MULTI) < 0)
+		world_die("attaching a stranger's program");
+	return fd;
+}
+
 static unsigned life_links(void)
 {
 	char line[256];
@@ -293,8 +310,9 @@ void battery_check_detached(struct battery *b)
 		       metadata = battery_to(CLIENT_CONNECT, "169.254.169.254", 80);
 	struct capture_verdicts v = {.passed = 0};
 	bool sealed = life_attached(b, BPF_CGROUP_INET_EGRESS);
+	int stranger;
 
-	battery_report(b, life_links() >= 8, "each link has its pin: %u", life_links());
+	battery_report(b, life_links() == 1, "sk_lookup's link has its pin: %u", life_links());
 	programs_detach(b->sandbox);
 	b->sandbox = NULL;
 	battery_report(b, bpf_map_lookup_elem(b->verdicts, &b->w.cookie, &v) == -ENOENT,
@@ -319,10 +337,16 @@ void battery_check_detached(struct battery *b)
 	life_check_locals(b);
 	battery_check_own_unix(b);
 	/* as if we had died: what is attached goes with the pins */
+	stranger = life_attach_stranger(b);
 	battery_report(b,
 		pins_open(WORLD_PINS, &(struct fault){""}, &(struct pins){-1}) == 0 &&
-			!life_attached(b, BPF_CGROUP_INET4_CONNECT),
+			!life_attached(b, BPF_CGROUP_INET4_CONNECT) &&
+			!life_attached(b, BPF_CGROUP_INET_SOCK_CREATE),
 		"who comes after a dead helper detaches what it left");
+	battery_report(b, life_attached(b, BPF_CGROUP_UDP4_SENDMSG),
+		"… and nothing of somebody else's");
+	(void)bpf_prog_detach2(stranger, b->w.cgroup, BPF_CGROUP_UDP4_SENDMSG);
+	(void)close(stranger);
 	programs_detach(b->sandbox);
 	steer_program_detach(b->steered);
 	programs_close(b->programs);

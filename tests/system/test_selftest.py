@@ -39,8 +39,15 @@ def captured(box):
     return outside_error(box) == 0
 
 
-def pinned(box, hook):
-    return os.path.join(box.stack.state, "bpf", "links", box.id, hook)
+def pinned(box):
+    return os.path.join(box.stack.state, "bpf", "links", box.id)
+
+
+def take_off(box, name):
+    """That program off the sandbox's cgroup, as whoever may do everything can."""
+    shown = json.loads(subprocess.run(["bpftool", "-j", "cgroup", "show", box.cgroup], check=True, capture_output=True).stdout)
+    (found,) = [program for program in shown if program["name"] == name]
+    bpftool("cgroup", "detach", box.cgroup, found["attach_type"], "id", str(found["id"]))
 
 
 def bpftool(*words):
@@ -74,10 +81,9 @@ def counters(box):
 BREAKS = {
     "cgroup removed": (remove, "was removed", False),
     "cgroup made again": (remake, "another one made in its place", False),
-    "connect4 detached": (lambda b: bpftool("link", "detach", "pinned", pinned(b, "policy_connect4")),
-        "policy_connect4 is not attached", True),
-    "sendmsg6 unpinned": (lambda b: os.unlink(pinned(b, "policy_sendmsg6")), "policy_sendmsg6 is not attached", True),
-    "sk_lookup detached": (lambda b: bpftool("link", "detach", "pinned", pinned(b, "steer_lookup")),
+    "connect4 detached": (lambda b: take_off(b, "policy_connect4"), "policy_connect4 is not attached", True),
+    "sendmsg6 detached": (lambda b: take_off(b, "policy_sendmsg6"), "policy_sendmsg6 is not attached", True),
+    "sk_lookup detached": (lambda b: bpftool("link", "detach", "pinned", pinned(b)),
         "sk_lookup program is not attached", False),
     "table gone": (lambda b: b.netns.run("nft", "delete", "table", "inet", "sallyport"), "nft table is gone", True),
     "rules gone": (lambda b: b.netns.run("nft", "flush", "chain", "inet", "sallyport", "input"), "was not", True),
