@@ -24,7 +24,7 @@ B := $(if $(filter 1,$(SAN)),build-san,build)
 
 # ---- what there is ------------------------------------------------------------------------------------------------
 
-BASE     := buf clock fault fdpass file json keyring log secret slab
+BASE     := buf clock fault fdpass file json keyfile keyring log secret slab
 MODEL    := addr category range
 RING     := loop timer
 TLS      := sniff ca mint leaves engine reason server trust client
@@ -57,7 +57,7 @@ PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix c
             uring_accept_multishot uring_msg_ring uring_recv_multishot uring_restrictions uring_setup
 
 # a unit test is named after the file it tests; it links its folder's archive and those in LINK_folder
-UNIT_base     := buf fault fdpass file json keyring secret slab
+UNIT_base     := buf fault fdpass file json keyfile keyring secret slab
 UNIT_model    := addr category range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust

@@ -144,6 +144,8 @@ int handout_read(const char *state, const char *id, struct fault *fault, struct 
 		return handout_fault(fault, n, directory, "/" HANDOUT_CA);
 	ret->ca_n = (size_t)n;
 	n = handout_load(own, st.st_uid, HANDOUT_ENVIRONMENT, ret->environment);
+	if (n == -ENOENT)
+		return 0; /* no credential names a variable */
 	wrong = n < 0 ? 0 : handout_cut(ret->environment, (size_t)n, ret);
 	if (n >= 0 && !wrong)
 		return 0;

@@ -285,7 +285,8 @@ void programs_detach(struct programs_sandbox *s)
 	for (size_t i = 0; i < PROGRAMS_HOOKS; i++)
 		if (s->attached & 1U << i)
 			(void)bpf_prog_detach2(s->set->programs[i], s->cgroup,
-				(enum bpf_attach_type)programs_hooks[i].type); /* or it went with the cgroup */
+				(enum bpf_attach_type)programs_hooks[i]
+					.type); /* or it went with the cgroup */
 	if (s->in_sandboxes)
 		(void)bpf_map_delete_elem(bpf_map__fd(bpf->maps.sandboxes), &s->netns);
 	openings_close(&s->openings, bpf_map__fd(bpf->maps.openings));

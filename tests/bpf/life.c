@@ -16,8 +16,11 @@
 
 struct programs_spec battery_spec(const struct world *w)
 {
-	struct programs_spec spec = {
-		.id = w->name, .netns_cookie = w->cookie, .cgroup_fd = w->cgroup, .cgroup_id = w->cgroup_id, .resolver = true};
+	struct programs_spec spec = {.id = w->name,
+		.netns_cookie = w->cookie,
+		.cgroup_fd = w->cgroup,
+		.cgroup_id = w->cgroup_id,
+		.resolver = true};
 
 	memcpy(spec.own4, w->own4.ip, 16);
 	memcpy(spec.own6, w->own6.ip, 16);
@@ -343,8 +346,8 @@ void battery_check_detached(struct battery *b)
 			!life_attached(b, BPF_CGROUP_INET4_CONNECT) &&
 			!life_attached(b, BPF_CGROUP_INET_SOCK_CREATE),
 		"who comes after a dead helper detaches what it left");
-	battery_report(b, life_attached(b, BPF_CGROUP_UDP4_SENDMSG),
-		"… and nothing of somebody else's");
+	battery_report(
+		b, life_attached(b, BPF_CGROUP_UDP4_SENDMSG), "… and nothing of somebody else's");
 	(void)bpf_prog_detach2(stranger, b->w.cgroup, BPF_CGROUP_UDP4_SENDMSG);
 	(void)close(stranger);
 	programs_detach(b->sandbox);

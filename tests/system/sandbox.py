@@ -129,7 +129,9 @@ class Sandbox:
         return os.path.join(self.handout, "ca.pem")
 
     def handed(self):
-        """The variables of the handout: placeholders by name."""
+        """The variables of the handout: placeholders by name. Without any there is no file."""
+        if not os.path.exists(os.path.join(self.handout, "environment")):
+            return {}
         with open(os.path.join(self.handout, "environment"), encoding="ascii") as file:
             return dict(line.rstrip("\n").partition("=")[::2] for line in file)
 

@@ -293,24 +293,23 @@ static void rest_and_wake(void **state)
 	ca_free(ca);
 }
 
-static void pem_and_back(void **state)
+static void out_and_back(void **state)
 {
 	int64_t now = time(NULL);
-	struct buf key, cert, other_key, leaf_pem, small;
+	uint8_t key[CA_KEY], other_key[CA_KEY];
+	struct buf cert, leaf_pem, small;
 	struct ca *ca, *again, *other;
 	struct leaf *leaf;
 
 	(void)state;
-	buf_init(&key, 4096), buf_init(&cert, 4096), buf_init(&other_key, 4096),
-		buf_init(&leaf_pem, 4096);
-	buf_init(&small, 100);
+	buf_init(&cert, 4096), buf_init(&leaf_pem, 4096), buf_init(&small, 100);
 	assert_int_equal(ca_new("Sallyport CA one", now, &ca), 0);
 	assert_int_equal(ca_new("Sallyport CA two", now, &other), 0);
-	assert_int_equal(ca_key_pem(ca, &key), 0);
+	assert_int_equal(ca_key(ca, key), 0);
 	assert_int_equal(ca_cert_pem(ca, &cert), 0);
-	assert_int_equal(ca_key_pem(other, &other_key), 0);
-	assert_int_equal(ca_key_pem(ca, &small), -ENOBUFS);
-	assert_int_equal(ca_load(buf_slice(&key), buf_slice(&cert), &again), 0);
+	assert_int_equal(ca_key(other, other_key), 0);
+	assert_int_equal(ca_cert_pem(ca, &small), -ENOBUFS);
+	assert_int_equal(ca_load(key, buf_slice(&cert), &again), 0);
 	assert_int_equal(again->not_before, ca->not_before);
 	assert_int_equal(again->not_after, ca->not_after);
 	/* what the loaded one mints is good under the first's certificate: clients have that */
@@ -321,33 +320,50 @@ static void pem_and_back(void **state)
 		X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY);
 	ca_free(again);
 	again = NULL;
-	assert_int_equal(ca_load(buf_slice(&other_key), buf_slice(&cert), &again), -EKEYREJECTED);
-	assert_int_equal(ca_load(buf_slice(&key), buf_slice(&leaf_pem), &again), -EKEYREJECTED);
-	assert_int_equal(ca_load(slice_of("", 0), buf_slice(&cert), &again), -EBADMSG);
-	assert_int_equal(ca_load(buf_slice(&key), slice_of(NULL, 0), &again), -EBADMSG);
-	for (size_t n = 0; n + 40 < buf_used(&key); n += 13)
-		assert_int_equal(ca_load(slice_first(buf_slice(&key), n), buf_slice(&cert), &again),
-			-EBADMSG);
+	assert_int_equal(ca_load(other_key, buf_slice(&cert), &again), -EKEYREJECTED);
+	assert_int_equal(ca_load(key, buf_slice(&leaf_pem), &again), -EKEYREJECTED);
+	assert_int_equal(ca_load(key, slice_of(NULL, 0), &again), -EBADMSG);
+	for (size_t n = 0; n + 40 < buf_used(&cert); n += 13)
+		assert_int_equal(ca_load(key, slice_first(buf_slice(&cert), n), &again), -EBADMSG);
+	/* a torn one: half of it was written */
+	memset(key + CA_KEY / 2, 0, CA_KEY / 2);
+	assert_int_equal(ca_load(key, buf_slice(&cert), &again), -EKEYREJECTED);
+	memset(key, 0, CA_KEY);
+	assert_int_equal(ca_load(key, buf_slice(&cert), &again), -EKEYREJECTED);
+	memset(key, 0xff, CA_KEY);
+	assert_int_equal(ca_load(key, buf_slice(&cert), &again), -EKEYREJECTED);
 	assert_null(again);
-	/* a CA from elsewhere: right in itself, but not P-256 */
-	{
-		EVP_PKEY *rsa = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)1024);
-		BIO *pem = BIO_new(BIO_s_mem());
-		char *data;
-		long n;
-
-		assert_true(PEM_write_bio_PKCS8PrivateKey(pem, rsa, NULL, NULL, 0, NULL, NULL));
-		n = BIO_get_mem_data(pem, &data);
-		assert_int_equal(ca_load(slice_of(data, (size_t)n), buf_slice(&cert), &again),
-			-EKEYREJECTED);
-		BIO_free(pem);
-		EVP_PKEY_free(rsa);
-	}
 	mint_leaf_free(leaf);
 	ca_free(ca);
 	ca_free(other);
-	buf_done(&key), buf_done(&cert), buf_done(&other_key), buf_done(&leaf_pem),
-		buf_done(&small);
+	buf_done(&cert), buf_done(&leaf_pem), buf_done(&small);
+}
+
+/* A CA from elsewhere: right in itself, but not P-256. */
+static void others_are_refused(void **state)
+{
+	static const char *const groups[] = {"P-384", "secp256k1"};
+	uint8_t key[CA_KEY] = {[CA_KEY - 1] = 1};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		EVP_PKEY *pair = EVP_EC_gen(groups[i]);
+		X509 *cert = X509_new();
+		BIO *pem = BIO_new(BIO_s_mem());
+		struct ca *ca = NULL;
+		char *data;
+		long n;
+
+		assert_non_null(pair);
+		assert_int_equal(mint_serial(cert) | mint_validity(cert, 0, 1), 0);
+		assert_true(X509_set_pubkey(cert, pair) && X509_sign(cert, pair, EVP_sha256()) &&
+			    PEM_write_bio_X509(pem, cert));
+		n = BIO_get_mem_data(pem, &data);
+		assert_int_equal(ca_load(key, slice_of(data, (size_t)n), &ca), -EKEYREJECTED);
+		BIO_free(pem);
+		X509_free(cert);
+		EVP_PKEY_free(pair);
+	}
 }
 
 int main(void)
@@ -359,7 +375,8 @@ int main(void)
 		cmocka_unit_test(times),
 		cmocka_unit_test(serials_differ),
 		cmocka_unit_test(rest_and_wake),
-		cmocka_unit_test(pem_and_back),
+		cmocka_unit_test(out_and_back),
+		cmocka_unit_test(others_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

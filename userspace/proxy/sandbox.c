@@ -2,10 +2,12 @@
 /*
  * sandbox.c – see sandbox.h. Everything here but sandbox_left() runs in the control thread.
  *
- * On disk, under STATE: sandboxes/ID.json (placeholders), ID.ca.key; handout/ID/ca.pem and environment, which launcher
- * and hooks read. The certificate is there alone: STATE is mostly memory, and each file in it takes five kilobytes. A
+ * On disk, under STATE: sandboxes/ID.json (placeholders, when it has credentials), the CA's key in sandboxes/keys;
+ * handout/ID/ca.pem and, when a credential names a variable, environment, which launcher and hooks read. Nothing is
+ * there twice or empty: STATE is mostly memory, and each file in it takes one to five kilobytes. A
  * sandbox that is offered again after a restart finds all of it as it was; they are removed when it is withdrawn.
  */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/keyfile.h"
 #include "cred/credset.h"
 #include "cred/placeholder.h"
 #include "policy/policy.h"
@@ -25,7 +28,12 @@
 #include "tls/ca.h"
 #include "tls/trust.h"
 
+#define SANDBOX_KEYS        "sandboxes/keys" /* of all of them; the records beside it end in .json */
+#define SANDBOX_ENVIRONMENT "handout/%s/environment"
+
 enum { SANDBOX_PEM = 16384 };
+static_assert(
+	(int)LIMIT_SANDBOX_ID < (int)KEYFILE_NAME && (int)CA_KEY == (int)KEYFILE_KEY, "a record");
 
 static uint64_t sandbox_serials;
 
@@ -54,39 +62,38 @@ static int sandbox_save(const char *state, const char *format, const char *id, m
 
 static int sandbox_load_ca(struct sandbox *s, const char *state)
 {
-	char key_path[PATH_MAX], cert_path[PATH_MAX];
-	struct buf key, cert;
+	char keys[PATH_MAX], cert_path[PATH_MAX];
+	uint8_t key[CA_KEY];
+	struct buf cert;
 	int r;
 
-	buf_init(&key, SANDBOX_PEM);
 	buf_init(&cert, SANDBOX_PEM);
-	r = sandbox_path(key_path, state, "sandboxes/%s.ca.key", s->at.id);
+	r = sandbox_path(keys, state, "%s", SANDBOX_KEYS);
 	r = r ? r : sandbox_path(cert_path, state, "handout/%s/ca.pem", s->at.id);
-	r = r ? r : file_read(key_path, &key);
 	r = r ? r : file_read(cert_path, &cert);
-	r = r ? r : ca_load(buf_slice(&key), buf_slice(&cert), &s->ca);
-	buf_done(&key);
+	r = r ? r : keyfile_find(keys, s->at.id, key);
+	r = r ? r : ca_load(key, buf_slice(&cert), &s->ca);
+	explicit_bzero(key, sizeof(key));
 	buf_done(&cert);
 	return r;
 }
 
 static int sandbox_make_ca(struct sandbox *s, const char *state, struct fault *fault)
 {
-	char name[LIMIT_SANDBOX_ID + 32];
-	struct buf key;
+	char name[LIMIT_SANDBOX_ID + 32], keys[PATH_MAX];
+	uint8_t key[CA_KEY];
 	int r;
 
-	buf_init(&key, SANDBOX_PEM);
 	(void)snprintf(
 		name, sizeof(name), "Sallyport CA %.51s", s->at.id); /* X.520: at most 64 bytes */
 	r = ca_new(name, time(NULL), &s->ca);
-	r = r ? r : ca_key_pem(s->ca, &key);
+	r = r ? r : ca_key(s->ca, key);
 	if (r < 0)
-		(void)fault_set(fault, r, "cannot make a CA: %s", strerrordesc_np(-r));
-	r = r ? r
-	      : sandbox_save(state, "sandboxes/%s.ca.key", s->at.id, 0600, buf_slice(&key), fault);
-	buf_done(&key);
-	return r;
+		return fault_set(fault, r, "cannot make a CA: %s", strerrordesc_np(-r));
+	r = sandbox_path(keys, state, "%s", SANDBOX_KEYS);
+	r = r ? r : keyfile_put(keys, s->at.id, key);
+	explicit_bzero(key, sizeof(key));
+	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", keys, strerrordesc_np(-r)) : 0;
 }
 
 /* ---- placeholders and what launcher and hooks read */
@@ -168,17 +175,19 @@ static int sandbox_handout(struct sandbox *s, const char *state, struct fault *f
 	      : sandbox_save(state, "handout/%s/ca.pem", s->at.id, 0644, buf_slice(&bytes), fault);
 	buf_done(&bytes);
 	r = r ? r : sandbox_environment(s, &bytes);
-	r = r ? r
-	      : sandbox_save(
-			state, "handout/%s/environment", s->at.id, 0644, buf_slice(&bytes), fault);
+	if (r == 0 && buf_used(&bytes) > 0)
+		r = sandbox_save(
+			state, SANDBOX_ENVIRONMENT, s->at.id, 0644, buf_slice(&bytes), fault);
+	else if (r == 0 && sandbox_path(path, state, SANDBOX_ENVIRONMENT, s->at.id) == 0)
+		(void)unlink(path); /* of before a restart: most never had one */
 	buf_done(&bytes);
 	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", path, strerrordesc_np(-r)) : 0;
 }
 
 void sandbox_forget(const struct sandbox *s, const char *state)
 {
-	static const char *const files[] = {"sandboxes/%s.json", "sandboxes/%s.ca.key",
-		"handout/%s/ca.pem", "handout/%s/environment"};
+	static const char *const files[] = {
+		"sandboxes/%s.json", "handout/%s/ca.pem", SANDBOX_ENVIRONMENT};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -186,6 +195,8 @@ void sandbox_forget(const struct sandbox *s, const char *state)
 			(void)unlink(path); /* may be gone with the state directory already */
 	if (sandbox_path(path, state, "handout/%s", s->at.id) == 0)
 		(void)rmdir(path);
+	if (sandbox_path(path, state, "%s", SANDBOX_KEYS) == 0)
+		(void)keyfile_drop(path, s->at.id); /* likewise */
 }
 
 /* ---- upstream trust of the policy */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ca.c – the authority that one sandbox trusts. Owns: its private key, which leaves this file only
- * as PEM towards a file of mode 0600, and the stock from which leaves are minted (mint.c).
+ * towards a file of mode 0600, and the stock from which leaves are minted (mint.c).
  *
  * awake ──ca_rest()──▶ resting ──first leaf──▶ awake, for good. Most of a thousand sandboxes may never
  * speak TLS: at rest a CA is 32 bytes of key and the certificate's DER, not 7 KB of objects. It has no
@@ -12,6 +12,7 @@
  * keyCertSign+cRLSign, a subject key identifier. No name constraints: which names may be spoken to
  * is the policy's to say, and changes while the sandbox lives.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -28,6 +29,8 @@
 #include "tls/ca.h"
 #include "tls/mint.h"
 #include "tls/tls_internal.h"
+
+static_assert((int)CA_KEY == (int)KEYRING_KEY, "it rests there");
 
 enum { CA_COMMON_NAME = 64 }; /* ub-common-name, RFC 5280 appendix A.1 */
 
@@ -140,75 +143,12 @@ static int ca_time(const ASN1_TIME *t, int64_t *ret)
 	return 0;
 }
 
-/* Only what ca_new() makes is taken back: anything else was put there by somebody else. */
-static int ca_check(struct ca *ca)
-{
-	char group[32] = "";
-
-	if (!ca->key || !ca->cert)
-		return -EBADMSG;
-	if (!EVP_PKEY_is_a(ca->key, "EC") ||
-		!EVP_PKEY_get_group_name(ca->key, group, sizeof(group), NULL) ||
-		!slice_eq(slice_str(group), SLICE("prime256v1")) ||
-		!X509_check_private_key(ca->cert, ca->key) || X509_check_ca(ca->cert) != 1 ||
-		!X509_get0_subject_key_id(ca->cert))
-		return -EKEYREJECTED;
-	if (ca_time(X509_get0_notBefore(ca->cert), &ca->not_before) < 0)
-		return -EBADMSG;
-	return ca_time(X509_get0_notAfter(ca->cert), &ca->not_after);
-}
-
-int ca_load(struct slice key_pem, struct slice cert_pem, struct ca **ret)
-{
-	struct ca *ca = ca_alloc();
-	BIO *key = NULL, *cert = NULL;
-	int r = -ENOMEM;
-
-	if (!ca || key_pem.n > INT32_MAX || cert_pem.n > INT32_MAX)
-		goto out;
-	key = BIO_new_mem_buf(key_pem.n ? (const char *)key_pem.p : "", (int)key_pem.n);
-	cert = BIO_new_mem_buf(cert_pem.n ? (const char *)cert_pem.p : "", (int)cert_pem.n);
-	if (!key || !cert)
-		goto out;
-	/* an empty passphrase: without one, OpenSSL would ask for it on the terminal if the key
-	 * were encrypted */
-	ca->key = PEM_read_bio_PrivateKey(key, NULL, NULL, (char *)"");
-	ca->cert = PEM_read_bio_X509(cert, NULL, NULL, NULL);
-	r = ca_check(ca);
-	if (r == 0)
-		r = mint_stock_init(ca);
-	if (r == 0)
-		ca->awake = true;
-out:
-	BIO_free(key);
-	BIO_free(cert);
-	ERR_clear_error();
-	if (r < 0)
-		ca_free(ca);
-	else
-		*ret = ca;
-	return r;
-}
-
-/* Memory BIOs wipe what they held when they are freed. */
 static int ca_drain(BIO *from, struct buf *to)
 {
 	char *data;
 	long n = BIO_get_mem_data(from, &data);
 
 	return n > 0 ? buf_append(to, slice_of(data, (size_t)n)) : -ENOMEM;
-}
-
-int ca_key_pem(const struct ca *ca, struct buf *to)
-{
-	BIO *pem = BIO_new(BIO_s_mem());
-	int r = -ENOMEM;
-
-	if (pem && PEM_write_bio_PKCS8PrivateKey(pem, ca->key, NULL, NULL, 0, NULL, NULL))
-		r = ca_drain(pem, to);
-	BIO_free(pem);
-	ERR_clear_error();
-	return r;
 }
 
 int ca_cert_pem(const struct ca *ca, struct buf *to)
@@ -223,23 +163,15 @@ int ca_cert_pem(const struct ca *ca, struct buf *to)
 	return r;
 }
 
-/* ---- rest ---- */
-
-void ca_rest(struct ca *ca)
+int ca_key(const struct ca *ca, uint8_t ret[CA_KEY])
 {
 	BIGNUM *scalar = NULL;
-	int n = i2d_X509(ca->cert, &ca->encoded);
+	bool ok = EVP_PKEY_get_bn_param(ca->key, OSSL_PKEY_PARAM_PRIV_KEY, &scalar) &&
+		  BN_bn2binpad(scalar, ret, CA_KEY) == CA_KEY;
 
-	ca->scalar = keyring_take();
-	if (n > 0 && ca->scalar &&
-		EVP_PKEY_get_bn_param(ca->key, OSSL_PKEY_PARAM_PRIV_KEY, &scalar) &&
-		BN_bn2binpad(scalar, ca->scalar, KEYRING_KEY) == KEYRING_KEY) {
-		ca->nencoded = (size_t)n;
-		ca_drop_objects(ca);
-		ca->awake = false;
-	}
 	BN_clear_free(scalar);
 	ERR_clear_error();
+	return ok ? 0 : -ENOMEM;
 }
 
 /* The private key of the scalar; its public half is the certificate's. NULL: no memory. */
@@ -269,6 +201,65 @@ static EVP_PKEY *ca_whole_key(const uint8_t *scalar, EVP_PKEY *half)
 	BN_clear_free(n);
 	EVP_PKEY_CTX_free(ctx);
 	return key;
+}
+
+/* Only what ca_new() makes is taken back: anything else was put there by somebody else. */
+static int ca_check(struct ca *ca)
+{
+	EVP_PKEY_CTX *pair = ca->key ? EVP_PKEY_CTX_new_from_pkey(NULL, ca->key, NULL) : NULL;
+	bool ok = pair && EVP_PKEY_pairwise_check(pair) == 1 && X509_check_ca(ca->cert) == 1 &&
+		  X509_get0_subject_key_id(ca->cert);
+
+	EVP_PKEY_CTX_free(pair);
+	if (!ok)
+		return -EKEYREJECTED;
+	if (ca_time(X509_get0_notBefore(ca->cert), &ca->not_before) < 0)
+		return -EBADMSG;
+	return ca_time(X509_get0_notAfter(ca->cert), &ca->not_after);
+}
+
+int ca_load(const uint8_t key[CA_KEY], struct slice cert_pem, struct ca **ret)
+{
+	struct ca *ca = ca_alloc();
+	BIO *cert = NULL;
+	int r = -ENOMEM;
+
+	if (!ca || cert_pem.n > INT32_MAX)
+		goto out;
+	cert = BIO_new_mem_buf(cert_pem.n ? (const char *)cert_pem.p : "", (int)cert_pem.n);
+	if (!cert)
+		goto out;
+	ca->cert = PEM_read_bio_X509(cert, NULL, NULL, NULL);
+	if (ca->cert)
+		ca->key = ca_whole_key(key, X509_get0_pubkey(ca->cert));
+	r = ca->cert ? ca_check(ca) : -EBADMSG;
+	if (r == 0)
+		r = mint_stock_init(ca);
+	if (r == 0)
+		ca->awake = true;
+out:
+	BIO_free(cert);
+	ERR_clear_error();
+	if (r < 0)
+		ca_free(ca);
+	else
+		*ret = ca;
+	return r;
+}
+
+/* ---- rest ---- */
+
+void ca_rest(struct ca *ca)
+{
+	int n = i2d_X509(ca->cert, &ca->encoded);
+
+	ca->scalar = keyring_take();
+	if (n > 0 && ca->scalar && ca_key(ca, ca->scalar) == 0) {
+		ca->nencoded = (size_t)n;
+		ca_drop_objects(ca);
+		ca->awake = false;
+	}
+	ERR_clear_error();
 }
 
 static int ca_make_objects(struct ca *ca)
