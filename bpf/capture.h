@@ -175,9 +175,10 @@ struct capture_verdicts {
 #undef X
 	__u64 suppressed; /* refusals without an event, since the sandbox was over its budget */
 	__u64 lost; /* … since the ring buffer was full */
+	__u64 dropped; /* by sk_lookup: sockets that no cgroup program has judged, and connected UDP */
 };
-static_assert(sizeof(struct capture_verdicts) == (CAPTURE_REASON_COUNT + 2) * 8,
-	"one counter for each reason");
+enum { CAPTURE_VERDICTS = CAPTURE_REASON_COUNT + 3 }; /* counters */
+static_assert(sizeof(struct capture_verdicts) == CAPTURE_VERDICTS * 8, "one for each reason");
 
 /*
  * A refusal that has no address has instead:
@@ -326,25 +327,7 @@ struct capture_dial_key {
 };
 static_assert(sizeof(struct capture_dial_key) == 20, "ABI");
 
-/*
- * sk_lookup, one program for each netns: its array and the slots of its SOCKMAP. Two entries, since a
- * change of the first by the helper would take counts back: CAPTURE_STEER_SET is written by the
- * helper alone, of CAPTURE_STEER_COUNT only `dropped` is used, by the program.
- */
-struct capture_steer {
-	__u8 own4[16];
-	__u8 own6[16];
-	__u8 locals[CAPTURE_LOCALS][16]; /* as in struct capture_sandbox */
-	__u32 nslots; /* listeners, 1 … CAPTURE_SLOTS */
-	__u32 active; /* 0: what would be ours is dropped */
-	__u32 resolver; /* as in struct capture_sandbox */
-	__u32 pad; /* 0 */
-	__u64 dropped;
-};
-static_assert(sizeof(struct capture_steer) == 56 + 16 * CAPTURE_LOCALS, "ABI");
-
-enum { CAPTURE_STEER_SET, CAPTURE_STEER_COUNT, CAPTURE_STEER_ENTRIES };
-
+/* The slots of a netns's SOCKMAP, from which sk_lookup takes. */
 enum {
 	CAPTURE_SLOT_UDP = 0,
 	CAPTURE_SLOT_TCP = 1, /* and the CAPTURE_SLOTS - 1 behind it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * maps.bpf.h – the maps that the cgroup programs of all sandboxes share. Weak, because several files
+ * maps.bpf.h – the maps that the cgroup programs of all sandboxes share, but for those that sk_lookup has too
+ * (judge_maps.bpf.h). Weak, because several files
  * name them and are linked into one object. (A map of maps cannot be weak,
  * libbpf 1.1 cannot compare two: it is in flows.bpf.c, which alone uses it.)
  *
@@ -10,26 +11,7 @@
 #ifndef SALLYPORT_BPF_MAPS_BPF_H
 #define SALLYPORT_BPF_MAPS_BPF_H
 
-#include "bpf/capture.h"
-#include "bpf/ranges.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CAPTURE_SANDBOXES);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64);
-	__type(value, struct capture_sandbox);
-} sandboxes SEC(".maps") __weak;
-
-/* Two more than there are sandboxes: key 0 counts for the namespaces that are not attached, and
- * CAPTURE_DIALLER for the daemon. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CAPTURE_SANDBOXES + 2);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64);
-	__type(value, struct capture_verdicts);
-} verdicts SEC(".maps") __weak;
+#include "bpf/judge_maps.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -64,35 +46,6 @@ struct {
 	__type(key, int);
 	__type(value, struct capture_client);
 } clients SEC(".maps") __weak;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, 256);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct capture_range_key);
-	__type(value, struct capture_range);
-} ranges SEC(".maps") __weak;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(max_entries, CAPTURE_SANDBOXES *CAPTURE_OPENINGS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct capture_opening_key);
-	__type(value, struct capture_opened);
-} openings SEC(".maps") __weak;
-
-/* 16 bytes of an address of the host → 1. */
-struct host_address {
-	__u8 ip[16];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, CAPTURE_HOSTS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct host_address);
-	__type(value, __u8);
-} hosts SEC(".maps") __weak;
 
 /* What unix sockets may connect to; entries of netns 0 are there once. */
 struct {

@@ -1,34 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * match.bpf.h – what a destination is: local, of which class, opened by the policy. Nothing here
- * writes a map.
- *
- * Addresses are four words in network order, IPv4 v4-mapped, so that one path serves connect4,
- * connect6 and the v4-mapped destinations that arrive at connect6.
+ * match.bpf.h – what a destination is to the cgroup programs: local or not; its class is in
+ * match_class.bpf.h. Nothing here writes a map.
  */
 #ifndef SALLYPORT_BPF_MATCH_BPF_H
 #define SALLYPORT_BPF_MATCH_BPF_H
 
 #include "bpf/maps.bpf.h"
+#include "bpf/match_class.bpf.h"
 
 enum { MATCH_PORT_DNS = 53, MATCH_PORT_DOT = 853 };
 enum { MATCH_RESOLVER = 0x7f00000b }; /* 127.0.0.11, where container runtimes have theirs */
-
-/* One attempt to reach something. */
-struct attempt {
-	__u32 dst[4];
-	__u16 dport; /* host order */
-	__u8 proto;
-	__u64 netns;
-};
-
-static __always_inline void match_set_v4(__u32 w[4], __u32 v4)
-{
-	w[0] = 0;
-	w[1] = 0;
-	w[2] = bpf_htonl(0xffff);
-	w[3] = v4;
-}
 
 /* user_port is a 32-bit field with a 16-bit value in network order; the volatile read keeps its
  * access 32 bits wide. */
@@ -98,74 +80,6 @@ static __always_inline bool match_resolver(
 {
 	return s->resolver && dport != MATCH_PORT_DNS && w[0] == 0 && w[1] == 0 &&
 	       w[2] == bpf_htonl(0xffff) && w[3] == bpf_htonl(MATCH_RESOLVER);
-}
-
-enum match_side { MATCH_SANDBOX, MATCH_DIALLER }; /* columns of bpf/ranges.h */
-
-/*
- * The class of an address itself, on that side: one of the host, else the row with the
- * longest prefix. A metadata address stays one if the host has it, as openings of metadata must say
- * so.
- */
-static __always_inline unsigned match_row(const __u32 w[4], enum match_side side)
-{
-	struct capture_range_key key = {.prefixlen = 128};
-	const struct capture_range *row;
-	unsigned class;
-
-	__builtin_memcpy(key.ip, w, sizeof(key.ip));
-	row = bpf_map_lookup_elem(&ranges, &key);
-	class = !row ? RANGE_PUBLIC : side == MATCH_SANDBOX ? row->sandbox : row->dialler;
-	if (class == RANGE_METADATA)
-		return class;
-	if (bpf_map_lookup_elem(&hosts, key.ip))
-		return RANGE_HOST;
-	return class;
-}
-
-/* The class of an address; what carries IPv4 addresses has the first class that is not public. */
-static __always_inline unsigned match_class(const __u32 w[4], enum match_side side)
-{
-	unsigned class = match_row(w, side), n;
-	__u32 inside[2] = {0, 0}, mapped[4];
-
-	if (class != RANGE_PUBLIC || (w[0] == 0 && w[1] == 0 && w[2] == bpf_htonl(0xffff)))
-		return class;
-	n = range_embedded(w, inside);
-	if (n > 0) {
-		match_set_v4(mapped, inside[0]);
-		class = match_row(mapped, side);
-	}
-	if (n > 1 && class == RANGE_PUBLIC) {
-		match_set_v4(mapped, inside[1]);
-		class = match_row(mapped, side);
-	}
-	return class;
-}
-
-/* Is the port in one of these ranges? For a metadata address only one that says metadata counts. */
-static __always_inline bool match_ports(
-	const struct capture_opened *open, __u16 port, bool metadata)
-{
-	for (unsigned i = 0; i < CAPTURE_OPENINGS && i < open->n; i++) {
-		const struct capture_ports *p = &open->ports[i];
-
-		if (port >= p->lo && port <= p->hi && (!metadata || p->metadata))
-			return true;
-	}
-	return false;
-}
-
-/* Has the policy lifted the refusal? A metadata address only by an opening that says so. */
-static __always_inline bool match_opened(const struct attempt *a, bool metadata)
-{
-	struct capture_opening_key key = {.prefixlen = 64 + 128};
-	const struct capture_opened *open;
-
-	__builtin_memcpy(key.netns, &a->netns, sizeof(key.netns));
-	__builtin_memcpy(key.ip, a->dst, sizeof(key.ip));
-	open = bpf_map_lookup_elem(&openings, &key);
-	return open && match_ports(open, a->dport, metadata);
 }
 
 #endif

@@ -8,11 +8,11 @@
  *              the netns; sealed: no link but lo
  *   inside     uplink: the table, closed. lo up, own addresses, AnyIP;
  *              uplink: settings and routing rules; listeners and DNS sockets
- *   bpf lane   steer: sk_lookup on the netns, inactive: drops. programs: the cgroup programs, the
- *              sandbox's map entries, inactive: refuses with ENETUNREACH
+ *   bpf lane   steer: sk_lookup on the netns, drops. programs: the cgroup programs, the
+ *              sandbox's map entries, inactive: refuses with ENETUNREACH, and sk_lookup drops
  *   nft lane   the table, closed
  * (offer to the daemon; it answers that the policy is active)
- *   bpf lane   openings: the ranges that the policy lifts; the table; activate: programs, then steer
+ *   bpf lane   openings: the ranges that the policy lifts; the table; activate, which is one entry
  *   nft lane   the table
  * A failure anywhere undoes what was done, in reverse. Uniqueness among sandboxes is the caller's
  * question.
@@ -203,12 +203,9 @@ static int attach_steer(struct attachment *a, const struct attach_spec *spec, st
 		.nslots = a->listeners.nslots,
 		.listeners = a->listeners.tcp[0],
 		.udp = a->listeners.dns[0],
-		.resolver = a->resolver,
+		.netns_cookie = a->cookie,
 	};
 
-	attach_mapped(a->own4, steer.own4);
-	if (a->routes.v6)
-		memcpy(steer.own6, a->own6, sizeof(steer.own6));
 	return steer_program_attach(spec->steer, &steer, fault, &a->steer);
 }
 
@@ -244,8 +241,6 @@ static int attach_locals(struct attachment *a, struct fault *fault)
 		return 0; /* the table knows them */
 	l = &a->uplink->addresses;
 	r = programs_set_locals(a->programs, l->list, l->n, fault);
-	if (r == 0)
-		r = steer_program_set_locals(a->steer, l->list, l->n, fault);
 	if (r < 0)
 		return fault_set(
 			fault, r, "cannot set the addresses of its interfaces: %s", strerror(-r));
@@ -348,13 +343,8 @@ static int attach_activate(struct attachment *a, struct fault *fault)
 {
 	int r = programs_activate(a->programs, fault);
 
-	if (r < 0)
-		return fault_set(fault, r, "cannot activate the cgroup programs: %s", strerror(-r));
-	r = steer_program_activate(a->steer, fault);
-	if (r < 0)
-		return fault_set(
-			fault, r, "cannot activate the sk_lookup program: %s", strerror(-r));
-	return 0;
+	return r < 0 ? fault_set(fault, r, "cannot activate the cgroup programs: %s", strerror(-r))
+		     : 0;
 }
 
 /* Runs in the namespace. */
@@ -407,13 +397,10 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
 int attach_close(struct attachment *a)
 {
 	struct fault ignored = {""};
-	int r, steer;
 
 	if (a->lane == PROTO_LANE_NFT) /* the table is all there is */
 		return attach_table(a, true, &ignored);
-	r = programs_deactivate(a->programs);
-	steer = steer_program_deactivate(a->steer);
-	return r < 0 ? r : steer;
+	return programs_deactivate(a->programs);
 }
 
 void attach_repair(struct attachment *a)
@@ -442,7 +429,9 @@ static int attach_set_hosts(void *arg)
 
 int attach_renew_hosts(struct attachment *a)
 {
-	return a->nft ? netns_within(a->netns_fd, attach_set_hosts, (void *)a->hosts) : 0;
+	if (!a->nft || a->lane != PROTO_LANE_NFT)
+		return 0; /* a map of all sandboxes has them */
+	return netns_within(a->netns_fd, attach_set_hosts, (void *)a->hosts);
 }
 
 void attach_shut(struct attachment *a)

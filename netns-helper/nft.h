@@ -26,9 +26,9 @@ struct nft_spec {
 	const uint8_t (*locals)[16]; /* further addresses of the sandbox, of its uplink */
 	size_t nlocals;
 	uint32_t inbound; /* uplink: the conntrack mark of what came in, nobody's guess */
-	const uint8_t (*hosts)[16]; /* the host's own addresses, which are refused */
+	const uint8_t (*hosts)[16]; /* nft lane: the host's own addresses, which are refused */
 	size_t nhosts;
-	const struct capture_opening *openings;
+	const struct capture_opening *openings; /* nft lane */
 	size_t nopenings;
 	unsigned int nslots; /* in the nft lane: the transparent listeners' ports */
 	uint16_t ports4[PROTO_SLOTS];
@@ -40,7 +40,7 @@ struct nft_spec {
  * nothing changed. */
 int nft_load(const struct nft_spec *spec);
 
-/* Replaces the host's addresses, or the sandbox's further ones, in a table that is loaded. 0 or
+/* Replaces the host's addresses (nft lane), or the sandbox's further ones, in a table that is loaded. 0 or
  * -errno with nothing changed. */
 int nft_set_hosts(const uint8_t (*hosts)[16], size_t n);
 int nft_set_locals(const uint8_t (*locals)[16], size_t n);

@@ -2,13 +2,17 @@
 /*
  * nft_input.c – the chain `input`: the same order of questions as bpf/match.bpf.h, on packets.
  *
- * What did not come in by lo: drop, or in uplink mode nft_uplink.c's question. TCP that opens no
+ * In the nft lane. What did not come in by lo: drop, or in uplink mode nft_uplink.c's question. TCP that opens no
  * connection: accept. The self-test's place: nft_probe.c. Port 53: accept, before the address classes and on loopback too. 853: refuse.
  * 127.0.0.11, where a container runtime has its resolver: refuse. Loopback, own and further local
  * addresses: accept. Then, for TCP alone: openings that name metadata addresses, metadata, other
- * openings, the host's addresses, refused classes, accept. All else: refuse.
+ * openings, the host's addresses, refused classes; accept. All else: refuse.
  *
- * A closed table refuses port 53 and then lets loopback and own addresses alone through: nothing of
+ * In the BPF lane TCP that came in by lo is accepted: every SYN comes to sk_lookup, whatever its socket, and is judged
+ * there by the maps that all sandboxes share (bpf/steer.bpf.c); here that would be twenty kilobytes for each. Left are
+ * port 53 of UDP, the resolver, local addresses as above; all else: refuse. The rules fit a kilobyte.
+ *
+ * A closed table, in both lanes, refuses port 53 and then lets loopback and own addresses alone through: nothing of
  * the sandbox reaches us, but the ends of its connections still reach it.
  *
  * IPv6 addresses that carry an IPv4 one (range_embedded() in bpf/ranges.h) are refused by the inner
@@ -235,17 +239,12 @@ static bool nft_input_opens(const struct nft_spec *spec)
 
 static void nft_input_addresses(struct nft_batch *b, const struct nft_spec *spec)
 {
-	struct nft_rule r;
-
 	nft_input_openings(b, spec, true);
 	if (nft_input_opens(spec)) {
 		nft_input_refusals(b, &nft_input_metadata);
 		nft_input_openings(b, spec, false);
 	}
 	nft_input_refusals(b, &nft_input_all);
-	r = nft_input_rule(b);
-	nft_rule_protocol(&r, IPPROTO_TCP);
-	nft_rule_accept(&r);
 }
 
 /* What opens no connection belongs to one that was judged, or to none and is answered by a reset: the
@@ -259,6 +258,42 @@ static void nft_input_going_on(struct nft_batch *b)
 	nft_rule_accept(&r);
 }
 
+/* TCP, or UDP to port 53. */
+static void nft_input_accept(struct nft_batch *b, uint8_t protocol)
+{
+	struct nft_rule r = nft_input_rule(b);
+
+	nft_rule_protocol(&r, protocol);
+	if (protocol == IPPROTO_UDP)
+		nft_rule_port(&r, NFT_DNS, NFT_DNS);
+	nft_rule_accept(&r);
+}
+
+static void nft_input_steered(struct nft_batch *b, const struct nft_spec *spec)
+{
+	nft_probe_put_port(b, "input");
+	nft_input_accept(b, IPPROTO_TCP);
+	nft_input_accept(b, IPPROTO_UDP);
+	if (spec->resolver)
+		nft_input_resolver(b);
+	nft_local_put(b, "input", spec);
+}
+
+static void nft_input_judged(struct nft_batch *b, const struct nft_spec *spec)
+{
+	if (!spec->closed)
+		nft_input_going_on(b);
+	nft_probe_put(b, "input");
+	nft_input_ports(b, spec->closed);
+	if (spec->resolver)
+		nft_input_resolver(b);
+	nft_local_put(b, "input", spec);
+	if (spec->closed)
+		return;
+	nft_input_addresses(b, spec);
+	nft_input_accept(b, IPPROTO_TCP);
+}
+
 void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 {
 	struct nft_rule r;
@@ -270,15 +305,10 @@ void nft_input_put(struct nft_batch *b, const struct nft_spec *spec)
 		nft_rule_goto(&r, "inbound");
 	else
 		nft_rule_drop(&r);
-	if (!spec->closed)
-		nft_input_going_on(b);
-	nft_probe_put(b, "input");
-	nft_input_ports(b, spec->closed);
-	if (spec->resolver)
-		nft_input_resolver(b);
-	nft_local_put(b, "input", spec);
-	if (!spec->closed)
-		nft_input_addresses(b, spec);
+	if (spec->lane == PROTO_LANE_BPF && !spec->closed)
+		nft_input_steered(b, spec);
+	else
+		nft_input_judged(b, spec);
 	r = nft_input_rule(b);
 	nft_rule_goto(&r, "refuse");
 }

@@ -46,6 +46,8 @@ void nft_chain_put(struct nft_batch *b, const char *name, const char *type, uint
 /* nft_probe.c: the chain `probe`, and in `input` the rules that lead to it. Wants the chain `refuse`. */
 void nft_probe_put_chain(struct nft_batch *b, const struct nft_spec *spec);
 void nft_probe_put(struct nft_batch *b, const char *chain);
+/* … and one rule that goes by the port alone. */
+void nft_probe_put_port(struct nft_batch *b, const char *chain);
 
 /* nft_resolver.c: the chain `resolver`, when the container runtime has one; and where it is. */
 void nft_resolver_put(struct nft_batch *b, const struct nft_spec *spec);

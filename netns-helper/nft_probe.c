@@ -2,7 +2,8 @@
 /*
  * nft_probe.c – the self-test's place (bpf/probe.h) in the table: counted, which proves that the table sees what the
  * sandbox sends. In the BPF lane it is let through to sk_lookup, which drops and counts it; in the nft lane it is
- * refused here. A closed table does the same.
+ * refused here. A closed table does the same. Where all TCP is let through in any case, its port alone is the place: that
+ * is one rule, and others at that port are counted with it, as whoever knocks at the place itself is.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -70,6 +71,15 @@ void nft_probe_put(struct nft_batch *b, const char *chain)
 		nft_rule_port(&r, PROBE_PORT, PROBE_PORT);
 		nft_rule_goto(&r, nft_probe_chain);
 	}
+}
+
+void nft_probe_put_port(struct nft_batch *b, const char *chain)
+{
+	struct nft_rule r = nft_rule_in(b, NFT_TABLE, chain);
+
+	nft_rule_protocol(&r, IPPROTO_TCP);
+	nft_rule_port(&r, PROBE_PORT, PROBE_PORT);
+	nft_rule_goto(&r, nft_probe_chain);
 }
 
 static int nft_probe_expression(struct nftnl_expr *e, void *arg)

@@ -2,11 +2,11 @@
 /*
  * nft_sets.c – the sets of the table.
  *
- *   host4, host6     the host's own addresses
+ *   host4, host6     in the nft lane, the host's own addresses
  *   local4, local6   in uplink mode, further addresses of the sandbox
  *   groups6          … and the groups in which neighbours ask for the IPv6 ones (solicited-node, RFC 4291)
  *   slots4, slots6   in the nft lane, masked source port → listener's port
- *   without a name   the rows of bpf/ranges.h, as intervals; never change. For one rule each, since a
+ *   without a name   in the nft lane, the rows of bpf/ranges.h, as intervals; never change. For one rule each, since a
  *                    named set of intervals costs 16 KiB in the kernel however short it is
  *                    (6.18: nft_set_rbtree keeps an array for a thousand beside its tree)
  *
@@ -227,9 +227,11 @@ void nft_sets_put(struct nft_batch *b, const struct nft_spec *spec)
 {
 	uint32_t id = 1;
 
-	nft_sets_declare(b, nft_sets_host.v4, 4, 0, id++);
-	nft_sets_declare(b, nft_sets_host.v6, 16, 0, id++);
-	nft_sets_fill_pair(b, &nft_sets_host, spec->hosts, spec->nhosts);
+	if (spec->lane == PROTO_LANE_NFT) {
+		nft_sets_declare(b, nft_sets_host.v4, 4, 0, id++);
+		nft_sets_declare(b, nft_sets_host.v6, 16, 0, id++);
+		nft_sets_fill_pair(b, &nft_sets_host, spec->hosts, spec->nhosts);
+	}
 	if (spec->mode != PROTO_UPLINK)
 		return;
 	nft_sets_declare(b, nft_sets_local.v4, 4, 0, id++);

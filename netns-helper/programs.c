@@ -300,6 +300,15 @@ void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED])
 	ret[5] = bpf_map__fd(p->bpf->maps.closed);
 }
 
+void programs_judge_fds(const struct programs *p, int ret[PROGRAMS_JUDGE])
+{
+	ret[0] = bpf_map__fd(p->bpf->maps.sandboxes);
+	ret[1] = bpf_map__fd(p->bpf->maps.verdicts);
+	ret[2] = bpf_map__fd(p->bpf->maps.ranges);
+	ret[3] = bpf_map__fd(p->bpf->maps.hosts);
+	ret[4] = bpf_map__fd(p->bpf->maps.openings);
+}
+
 const struct pins *programs_pins(const struct programs *p)
 {
 	return &p->pins;

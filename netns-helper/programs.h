@@ -30,6 +30,9 @@ int programs_open(const char *pins, struct fault *f, struct programs **ret);
 /* What HELLO carries, in this order: the maps events, executables, cgroups, uses, verdicts, closed; borrowed. */
 enum { PROGRAMS_SHARED = 6 };
 void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED]);
+/* What sk_lookup's programs share with these: the maps sandboxes, verdicts, ranges, hosts, openings, in this order; borrowed. */
+enum { PROGRAMS_JUDGE = 5 };
+void programs_judge_fds(const struct programs *p, int ret[PROGRAMS_JUDGE]);
 /* The pins, where steer_program_attach() puts its link; borrowed. */
 const struct pins *programs_pins(const struct programs *p);
 /* Removes the pins and the programs. Every sandbox must be detached. Takes NULL. */

@@ -9,7 +9,7 @@
  * made.
  *
  * When the daemon dies, sandboxes stay and connections wait in the backlog. When this process dies
- * (SIGKILL), its BPF links stay, since they are pinned, and the daemon goes on with its copies of
+ * (SIGKILL), its BPF programs stay, on the cgroups and by a pinned link on the netns, and the daemon goes on with its copies of
  * the listeners; when both are dead, nobody listens: in a sealed namespace every connect() that is
  * not refused by its address is then refused with ECONNREFUSED, and nothing can leave. A new helper
  * does not take old sandboxes over: it detaches what it finds, and they are attached anew.

@@ -4,13 +4,12 @@
  * system call.
  *
  * The object is opened and loaded by libbpf once. What libbpf made of it (instructions with types
- * and map descriptors filled in) is copied, the places of the two map descriptors are remembered,
- * and the object is dropped. For each netns two maps are created, their descriptors put into those
- * places of a copy, and the copy loaded by the raw call: 0.4 ms, where opening the object again
- * would read the kernel's types again (60 to 160 ms).
+ * and map descriptors filled in) is copied, the places of the map descriptors and of the numbers of bpf/steer.h
+ * are remembered, and the object is dropped. For each netns a SOCKMAP is created, its descriptor, those of the shared maps
+ * and the netns's numbers put into those places of a copy, and the copy loaded by the raw call: 0.4 ms, where opening the
+ * object again would read the kernel's types again (60 to 160 ms).
  *
- * The program holds its maps, the link the program, and the link's pin the link; we hold the state
- * map, to change it. #syscalls: bpf, and those of pins.c
+ * The program holds its maps, the link the program, and the link's pin the link. #syscalls: bpf, and those of pins.c
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,65 +22,104 @@
 #include <bpf/libbpf.h>
 
 #include "netns-helper/pins.h"
+#include "netns-helper/programs.h"
 #include "netns-helper/steer_program.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "bpf/capture.h"
+#include "bpf/steer.h"
 #include "bpf/steer.skel.h"
 
 #define STEER_NAME "steer_lookup"
 
-enum { STEER_PLACES = 16 };
+enum { STEER_PLACES = 24 };
 
-enum steer_map { STEER_MAP_SLOTS, STEER_MAP_STATE, STEER_MAP_COUNT };
+/* What is put into instructions: descriptors of maps, then numbers. */
+enum steer_part {
+	STEER_SLOTS,
+	STEER_SANDBOXES, /* from here on in the order of programs_judge_fds() */
+	STEER_VERDICTS,
+	STEER_RANGES,
+	STEER_HOSTS,
+	STEER_OPENINGS,
+	STEER_MAPS,
+	STEER_COOKIE = STEER_MAPS,
+	STEER_LISTENERS,
+	STEER_PARTS
+};
+static_assert((int)STEER_MAPS - (int)STEER_SANDBOXES == (int)PROGRAMS_JUDGE, "each of them");
 
 struct steer_program {
 	struct bpf_insn *insns;
 	size_t ninsns;
 	struct {
 		size_t insn;
-		enum steer_map map;
-	} places[STEER_PLACES]; /* where a map descriptor stands */
+		enum steer_part part;
+	} places[STEER_PLACES];
 	size_t nplaces;
+	int shared[PROGRAMS_JUDGE]; /* borrowed */
 };
 
 struct steer_netns {
 	char id[CAPTURE_ID];
 	const struct pins *pins; /* borrowed */
-	struct capture_steer state;
-	int state_fd;
 	bool linked;
 };
 
-/* Loads of a map descriptor are two instructions wide, marked in src_reg (BPF_PSEUDO_MAP_FD). */
-static int steer_find_places(struct steer_program *p, const int fds[STEER_MAP_COUNT])
+static uint64_t steer_number(const struct bpf_insn *wide)
 {
-	for (size_t i = 0; i < p->ninsns; i++) {
+	return (uint64_t)(uint32_t)wide[1].imm << 32 | (uint32_t)wide[0].imm;
+}
+
+/* Which part a load of 64 bits is of; STEER_PARTS: of none. Map descriptors are marked in src_reg. */
+static enum steer_part steer_part_of(const struct bpf_insn *wide, const int fds[STEER_MAPS])
+{
+	size_t map = 0;
+
+	if (wide->src_reg == 0)
+		return steer_number(wide) == STEER_NETNS    ? STEER_COOKIE
+		       : steer_number(wide) == STEER_NSLOTS ? STEER_LISTENERS
+							    : STEER_PARTS;
+	while (map < STEER_MAPS && fds[map] != wide->imm)
+		map++;
+	return wide->src_reg == BPF_PSEUDO_MAP_FD && map < STEER_MAPS ? (enum steer_part)map
+								      : STEER_PARTS;
+}
+
+/* Loads of 64 bits are two instructions wide. Each part must have been found, and no map that is none. */
+static int steer_find_places(struct steer_program *p, const int fds[STEER_MAPS])
+{
+	unsigned found = 0;
+
+	for (size_t i = 0; i + 1 < p->ninsns; i++) {
 		const struct bpf_insn *insn = &p->insns[i];
-		size_t map = 0;
+		enum steer_part part;
 
 		if (insn->code != (BPF_LD | BPF_IMM | BPF_DW))
 			continue;
+		part = steer_part_of(insn, fds);
 		i++;
-		if (insn->src_reg == 0)
-			continue;
-		while (map < STEER_MAP_COUNT && fds[map] != insn->imm)
-			map++;
-		if (insn->src_reg != BPF_PSEUDO_MAP_FD || map == STEER_MAP_COUNT ||
-			p->nplaces == STEER_PLACES)
+		if (part == STEER_PARTS && insn->src_reg == 0)
+			continue; /* a number of its own */
+		if (part == STEER_PARTS || p->nplaces == STEER_PLACES)
 			return -ENOTSUP;
 		p->places[p->nplaces].insn = i - 1;
-		p->places[p->nplaces++].map = (enum steer_map)map;
+		p->places[p->nplaces++].part = part;
+		found |= 1U << part;
 	}
-	return 0;
+	return found == (1U << STEER_PARTS) - 1 ? 0 : -ENOTSUP;
 }
 
 static int steer_copy(struct steer_program *p, const struct steer_bpf *bpf)
 {
 	const struct bpf_insn *insns = bpf_program__insns(bpf->progs.steer_lookup);
-	int fds[STEER_MAP_COUNT] = {
-		[STEER_MAP_SLOTS] = bpf_map__fd(bpf->maps.steer_slots),
-		[STEER_MAP_STATE] = bpf_map__fd(bpf->maps.steer_state),
+	const int fds[STEER_MAPS] = {
+		[STEER_SLOTS] = bpf_map__fd(bpf->maps.steer_slots),
+		[STEER_SANDBOXES] = bpf_map__fd(bpf->maps.sandboxes),
+		[STEER_VERDICTS] = bpf_map__fd(bpf->maps.verdicts),
+		[STEER_RANGES] = bpf_map__fd(bpf->maps.ranges),
+		[STEER_HOSTS] = bpf_map__fd(bpf->maps.hosts),
+		[STEER_OPENINGS] = bpf_map__fd(bpf->maps.openings),
 	};
 
 	p->ninsns = bpf_program__insn_cnt(bpf->progs.steer_lookup);
@@ -92,7 +130,7 @@ static int steer_copy(struct steer_program *p, const struct steer_bpf *bpf)
 	return steer_find_places(p, fds);
 }
 
-int steer_program_open(struct fault *f, struct steer_program **ret)
+int steer_program_open(const struct programs *programs, struct fault *f, struct steer_program **ret)
 {
 	struct steer_program *p = calloc(1, sizeof(*p));
 	struct steer_bpf *bpf = NULL;
@@ -100,6 +138,7 @@ int steer_program_open(struct fault *f, struct steer_program **ret)
 
 	if (!p)
 		return fault_set(f, -ENOMEM, "no memory");
+	programs_judge_fds(programs, p->shared);
 	bpf = steer_bpf__open();
 	r = bpf ? steer_bpf__load(bpf) : -errno;
 	if (r < 0) {
@@ -130,16 +169,28 @@ void steer_program_close(struct steer_program *p)
  * ------------------------------------------------------------------------------------------------------
  */
 
-static int steer_load(const struct steer_program *p, const int fds[STEER_MAP_COUNT])
+static void steer_put(struct bpf_insn *wide, enum steer_part part, uint64_t value)
+{
+	wide[0].imm = (int32_t)(uint32_t)value;
+	if (part >= STEER_MAPS)
+		wide[1].imm = (int32_t)(uint32_t)(value >> 32);
+}
+
+static int steer_load(const struct steer_program *p, const struct steer_spec *spec, int slots)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_SK_LOOKUP);
 	_cleanup_free_ struct bpf_insn *insns = malloc(p->ninsns * sizeof(*insns));
+	uint64_t values[STEER_PARTS] = {[STEER_SLOTS] = (uint64_t)slots,
+		[STEER_COOKIE] = spec->netns_cookie,
+		[STEER_LISTENERS] = spec->nslots};
 
 	if (!insns)
 		return -ENOMEM;
+	for (size_t i = 0; i < PROGRAMS_JUDGE; i++)
+		values[STEER_SANDBOXES + i] = (uint64_t)p->shared[i];
 	memcpy(insns, p->insns, p->ninsns * sizeof(*insns));
 	for (size_t i = 0; i < p->nplaces; i++)
-		insns[p->places[i].insn].imm = fds[p->places[i].map];
+		steer_put(&insns[p->places[i].insn], p->places[i].part, values[p->places[i].part]);
 	return bpf_prog_load(
 		BPF_PROG_TYPE_SK_LOOKUP, STEER_NAME, "Dual BSD/GPL", insns, p->ninsns, &opts);
 }
@@ -168,17 +219,6 @@ static int steer_fill_all(int slots, const struct steer_spec *spec, struct fault
 		     : 0;
 }
 
-/* Writes to; on failure what was there stays. */
-static int steer_change(struct steer_netns *s, const struct capture_steer *to)
-{
-	const uint32_t set = CAPTURE_STEER_SET;
-	int r = bpf_map_update_elem(s->state_fd, &set, to, BPF_ANY);
-
-	if (r == 0)
-		s->state = *to;
-	return r;
-}
-
 static int steer_link(struct steer_netns *s, int program, int netns_fd)
 {
 	_cleanup_close_ int link = bpf_link_create(program, netns_fd, BPF_SK_LOOKUP, NULL);
@@ -188,43 +228,21 @@ static int steer_link(struct steer_netns *s, int program, int netns_fd)
 	return r;
 }
 
-/* The two maps: the caller's to close is the second, *ret_slots; the first is s->state_fd. */
-static int steer_make_maps(struct steer_netns *s, unsigned nslots, int *ret_slots)
-{
-	int slots;
-
-	s->state_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "steer_state", sizeof(uint32_t),
-		sizeof(struct capture_steer), CAPTURE_STEER_ENTRIES, NULL);
-	if (s->state_fd < 0)
-		return s->state_fd;
-	slots = bpf_map_create(BPF_MAP_TYPE_SOCKMAP, "steer_slots", sizeof(uint32_t),
-		sizeof(uint64_t), CAPTURE_SLOT_TCP + nslots, NULL);
-	if (slots < 0)
-		return slots;
-	*ret_slots = slots;
-	return 0;
-}
-
 static int steer_attach(const struct steer_program *p, struct steer_netns *s,
 	const struct steer_spec *spec, struct fault *f)
 {
-	struct capture_steer state = {.nslots = spec->nslots, .resolver = spec->resolver};
-	_cleanup_close_ int slots = -1, program = -1;
-	int r, fds[STEER_MAP_COUNT];
+	_cleanup_close_ int program = -1;
+	_cleanup_close_ int slots = bpf_map_create(BPF_MAP_TYPE_SOCKMAP, "steer_slots",
+		sizeof(uint32_t), sizeof(uint64_t), CAPTURE_SLOT_TCP + spec->nslots, NULL);
+	int r;
 
-	memcpy(state.own4, spec->own4, sizeof(state.own4));
-	memcpy(state.own6, spec->own6, sizeof(state.own6));
-	r = steer_make_maps(s, spec->nslots, &slots);
-	if (r == 0)
-		r = steer_change(s, &state);
-	if (r < 0)
-		return fault_set(f, r, "cannot make the sk_lookup maps: %s", strerror(-r));
+	if (slots < 0)
+		return fault_set(
+			f, slots, "cannot make the map of the listeners: %s", strerror(-slots));
 	r = steer_fill_all(slots, spec, f);
 	if (r < 0)
 		return r;
-	fds[STEER_MAP_SLOTS] = slots;
-	fds[STEER_MAP_STATE] = s->state_fd;
-	program = steer_load(p, fds);
+	program = steer_load(p, spec, slots);
 	if (program < 0)
 		return fault_set(f, program, "the kernel does not take the sk_lookup program: %s",
 			strerror(-program));
@@ -242,14 +260,13 @@ int steer_program_attach(const struct steer_program *p, const struct steer_spec 
 
 	if (spec->nslots == 0 || spec->nslots > CAPTURE_SLOTS)
 		return fault_set(f, -EINVAL, "%u listeners, 1 to %d", spec->nslots, CAPTURE_SLOTS);
-	if (strlen(spec->id) >= CAPTURE_ID)
-		return fault_set(f, -EINVAL, "not an id of a sandbox");
+	if (strlen(spec->id) >= CAPTURE_ID || spec->netns_cookie == 0)
+		return fault_set(f, -EINVAL, "not an id of a sandbox, or no netns cookie");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fault_set(f, -ENOMEM, "no memory");
 	memcpy(s->id, spec->id, strlen(spec->id) + 1);
 	s->pins = spec->pins;
-	s->state_fd = -1;
 	r = steer_attach(p, s, spec, f);
 	if (r < 0) {
 		steer_program_detach(s);
@@ -257,46 +274,6 @@ int steer_program_attach(const struct steer_program *p, const struct steer_spec 
 	}
 	*ret = s;
 	return 0;
-}
-
-static int steer_set_active(struct steer_netns *s, bool active)
-{
-	struct capture_steer state = s->state;
-
-	state.active = active;
-	return steer_change(s, &state);
-}
-
-int steer_program_activate(struct steer_netns *s, struct fault *f)
-{
-	int r = steer_set_active(s, true);
-
-	return r < 0 ? fault_set(f, r, "cannot activate the sk_lookup program: %s", strerror(-r))
-		     : 0;
-}
-
-int steer_program_deactivate(struct steer_netns *s)
-{
-	return steer_set_active(s, false);
-}
-
-int steer_program_set_locals(
-	struct steer_netns *s, const uint8_t (*locals)[16], size_t n, struct fault *f)
-{
-	struct capture_steer state = s->state;
-	int r;
-
-	if (n > CAPTURE_LOCALS)
-		return fault_set(
-			f, -E2BIG, "the uplink has %zu addresses, at most %d", n, CAPTURE_LOCALS);
-	memset(state.locals, 0, sizeof(state.locals));
-	if (n > 0)
-		memcpy(state.locals, locals, n * sizeof(*locals));
-	r = steer_change(s, &state);
-	return r < 0 ? fault_set(f, r,
-			       "cannot tell the sk_lookup program the uplink's addresses: %s",
-			       strerror(-r))
-		     : 0;
 }
 
 int steer_program_verify(const struct steer_netns *s, uint64_t netns_inode, struct fault *f)
@@ -315,23 +292,11 @@ int steer_program_verify(const struct steer_netns *s, uint64_t netns_inode, stru
 		     : 0;
 }
 
-int steer_program_dropped(const struct steer_netns *s, uint64_t *ret)
-{
-	const uint32_t count = CAPTURE_STEER_COUNT;
-	struct capture_steer counts;
-	int r = bpf_map_lookup_elem(s->state_fd, &count, &counts);
-
-	if (r == 0)
-		*ret = counts.dropped;
-	return r;
-}
-
 void steer_program_detach(struct steer_netns *s)
 {
 	if (!s)
 		return;
 	if (s->linked)
 		pins_drop_link(s->pins, s->id, NULL);
-	cleanup_close(&s->state_fd);
 	free(s);
 }

@@ -152,7 +152,7 @@ static const char *check_refusal(
 
 static const char *check_row(struct battery *b, const struct row *row, const struct attempt *a)
 {
-	uint64_t old[CAPTURE_REASON_COUNT + 2] = {0}, new[CAPTURE_REASON_COUNT + 2] = {0};
+	uint64_t old[CAPTURE_VERDICTS] = {0}, new[CAPTURE_VERDICTS] = {0};
 	static char wrong[64];
 	struct outcome o;
 

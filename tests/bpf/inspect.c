@@ -141,7 +141,7 @@ void battery_check_sizes(struct battery *b)
 		{BPF_CGROUP_INET_EGRESS, "egress_packet", 150},
 		{INSPECT_UNIX_CONNECT, "unix_connect", 1500},
 		{INSPECT_UNIX_SENDMSG, "unix_sendmsg", 1500},
-		{BPF_SK_LOOKUP, "steer_lookup", 400},
+		{BPF_SK_LOOKUP, "steer_lookup", 503},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {

@@ -8,7 +8,7 @@ import struct
 DIALLER = (1 << 64) - 1  # in the place of a cookie
 PASSES = ("passed", "dns", "local", "opened")
 EXTRA = ("suppressed", "lost")
-COUNTED_ONLY = ("egress", "probe")  # packets have no caller; the self-test is the helper's
+COUNTED_ONLY = ("egress", "dropped", "probe")  # packets have no caller; the self-test is the helper's
 
 
 def text(value):

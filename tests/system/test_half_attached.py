@@ -53,10 +53,10 @@ def attach(rig, space, cgroup, *options):
 
 
 def occupy(rig, space, cgroup):
-    """A program that lets no other beside it, at one of the last hooks: those before it are linked by then."""
+    """A program that lets no other beside it, at one of the last hooks: those before it are taken by then."""
     rig.attach("donor")
-    pin = os.path.join(rig.state, "bpf", "links", "donor", "egress_packet")
-    number = str(bpftool("link", "show", "pinned", pin)["prog_id"])
+    (program,) = [one for one in bpftool("cgroup", "show", rig.cgroups[-1]) if one["name"] == "egress_packet"]
+    number = str(program["id"])
     subprocess.run(["bpftool", "cgroup", "attach", cgroup, "egress", "id", number], check=True)
     return lambda: subprocess.run(["bpftool", "cgroup", "detach", cgroup, "egress", "id", number], check=True)
 

@@ -81,8 +81,8 @@ static int keyfile_write(int fd, off_t place, const struct keyfile_record *recor
 }
 
 /* The name as records have it, and what is known of it; the descriptor, or -errno. */
-static int keyfile_open(
-	const char *path, int flags, const char *name, char ret[KEYFILE_NAME], struct keyfile_view *view)
+static int keyfile_open(const char *path, int flags, const char *name, char ret[KEYFILE_NAME],
+	struct keyfile_view *view)
 {
 	_cleanup_close_ int fd = -1;
 	size_t n = strlen(name);
@@ -91,7 +91,7 @@ static int keyfile_open(
 	if (n == 0 || n >= KEYFILE_NAME)
 		return -ENAMETOOLONG;
 	memset(ret, 0, KEYFILE_NAME);
-	memcpy(ret, name, n);
+	memcpy(ret, name, n + 1);
 	fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;

@@ -157,7 +157,8 @@ static void registry_gone(struct sandbox *s)
 static int registry_add(
 	struct registry *r, const struct proto_offer *offer, const int *fds, struct fault *fault)
 {
-	struct sandbox_home home = {.state = r->conf->state, .shared = r->shared};
+	struct sandbox_home home = {
+		.state = r->conf->state, .shared = r->shared, .others = r->first};
 	struct sandbox_offer at;
 	struct sandbox *s;
 	struct buf policy;

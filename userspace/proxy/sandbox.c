@@ -21,6 +21,7 @@
 #include "base/keyfile.h"
 #include "cred/credset.h"
 #include "cred/placeholder.h"
+#include "policy/digest.h"
 #include "policy/policy.h"
 #include "proxy/sandbox.h"
 #include "proxy/shared.h"
@@ -260,6 +261,23 @@ static int sandbox_search_new(struct sandbox *s, const struct sandbox_offer *off
 	return 0;
 }
 
+/* Most sandboxes of a machine have the same document: a policy never changes, and is held once. */
+static int sandbox_policy(const struct sandbox_home *home, struct slice text, struct fault *fault,
+	struct policy **ret)
+{
+	uint8_t digest[DIGEST_SIZE];
+	int r = digest_sha256(text, digest);
+
+	if (r < 0)
+		return r;
+	for (const struct sandbox *s = home->others; s; s = s->next)
+		if (memcmp(policy_digest(s->policy), digest, sizeof(digest)) == 0) {
+			*ret = policy_ref(s->policy);
+			return 0;
+		}
+	return policy_load(text, "policy", fault, ret);
+}
+
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret)
 {
@@ -275,7 +293,7 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	s->shared = home->shared;
 	s->credentials = home->credentials ? credset_ref(home->credentials) : NULL;
 	r = sandbox_search_new(s, offer);
-	r = r ? r : policy_load(policy, "policy", fault, &s->policy);
+	r = r ? r : sandbox_policy(home, policy, fault, &s->policy);
 	if (r == 0 && s->credentials)
 		r = credset_check_against_policy(s->credentials, s->policy, fault);
 	r = r ? r : sandbox_trusts(s, fault);

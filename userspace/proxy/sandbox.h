@@ -98,6 +98,7 @@ struct sandbox_home {
 	const char *state; /* directory */
 	struct shared *shared;
 	struct credset *credentials; /* those that cover this id; a reference is taken */
+	const struct sandbox *others; /* the registry's list */
 };
 
 /*

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * match_class.bpf.h – of which class a destination is, and whether the policy has opened it: for the cgroup programs and
+ * for sk_lookup. Nothing here writes a map.
+ *
+ * Addresses are four words in network order, IPv4 v4-mapped, so that one path serves connect4,
+ * connect6 and the v4-mapped destinations that arrive at connect6.
+ */
+#ifndef SALLYPORT_BPF_MATCH_CLASS_BPF_H
+#define SALLYPORT_BPF_MATCH_CLASS_BPF_H
+
+#include "bpf/judge_maps.bpf.h"
+
+/* One attempt to reach something. */
+struct attempt {
+	__u32 dst[4];
+	__u16 dport; /* host order */
+	__u8 proto;
+	__u64 netns;
+};
+
+static __always_inline void match_set_v4(__u32 w[4], __u32 v4)
+{
+	w[0] = 0;
+	w[1] = 0;
+	w[2] = bpf_htonl(0xffff);
+	w[3] = v4;
+}
+
+enum match_side { MATCH_SANDBOX, MATCH_DIALLER }; /* columns of bpf/ranges.h */
+
+/*
+ * The class of an address itself, on that side: one of the host, else the row with the
+ * longest prefix. A metadata address stays one if the host has it, as openings of metadata must say
+ * so.
+ */
+static __always_inline unsigned match_row(const __u32 w[4], enum match_side side)
+{
+	struct capture_range_key key = {.prefixlen = 128};
+	const struct capture_range *row;
+	unsigned class;
+
+	__builtin_memcpy(key.ip, w, sizeof(key.ip));
+	row = bpf_map_lookup_elem(&ranges, &key);
+	class = !row ? RANGE_PUBLIC : side == MATCH_SANDBOX ? row->sandbox : row->dialler;
+	if (class == RANGE_METADATA)
+		return class;
+	if (bpf_map_lookup_elem(&hosts, key.ip))
+		return RANGE_HOST;
+	return class;
+}
+
+/* The class of an address; what carries IPv4 addresses has the first class that is not public. */
+static __always_inline unsigned match_class(const __u32 w[4], enum match_side side)
+{
+	__u32 inside[2] = {0, 0}, at[4] = {w[0], w[1], w[2], w[3]};
+	bool mapped = w[0] == 0 && w[1] == 0 && w[2] == bpf_htonl(0xffff);
+	unsigned class = RANGE_PUBLIC, n = mapped ? 0 : range_embedded(w, inside);
+
+#pragma clang loop unroll(disable)
+	for (unsigned i = 0; i <= 2 && i <= n && class == RANGE_PUBLIC; i++) {
+		class = match_row(at, side);
+		match_set_v4(at, inside[0]);
+		inside[0] = inside[1];
+	}
+	return class;
+}
+
+/* Is the port in one of these ranges? For a metadata address only one that says metadata counts. */
+static __always_inline bool match_ports(
+	const struct capture_opened *open, __u16 port, bool metadata)
+{
+	for (unsigned i = 0; i < CAPTURE_OPENINGS && i < open->n; i++) {
+		const struct capture_ports *p = &open->ports[i];
+
+		if (port >= p->lo && port <= p->hi && (!metadata || p->metadata))
+			return true;
+	}
+	return false;
+}
+
+/* Has the policy lifted the refusal? A metadata address only by an opening that says so. */
+static __always_inline bool match_opened(const struct attempt *a, bool metadata)
+{
+	struct capture_opening_key key = {.prefixlen = 64 + 128};
+	const struct capture_opened *open;
+
+	__builtin_memcpy(key.netns, &a->netns, sizeof(key.netns));
+	__builtin_memcpy(key.ip, a->dst, sizeof(key.ip));
+	open = bpf_map_lookup_elem(&openings, &key);
+	return open && match_ports(open, a->dport, metadata);
+}
+
+#endif
