@@ -66,17 +66,23 @@ static __always_inline unsigned match_class(const __u32 w[4], enum match_side si
 	return class;
 }
 
-/* Is the port in one of these ranges? For a metadata address only one that says metadata counts. */
+/*
+ * Is the port in one of these ranges? For a metadata address only one that says metadata counts. By signs, not by
+ * branches: of these the verifier would follow each way out of each turn, 4 ms for each sandbox's sk_lookup program.
+ */
 static __always_inline bool match_ports(
 	const struct capture_opened *open, __u16 port, bool metadata)
 {
+	const __s64 least = metadata;
+	__s64 outside = -1; /* negative as long as every range has been */
+
+#pragma clang loop unroll(disable)
 	for (unsigned i = 0; i < CAPTURE_OPENINGS && i < open->n; i++) {
 		const struct capture_ports *p = &open->ports[i];
 
-		if (port >= p->lo && port <= p->hi && (!metadata || p->metadata))
-			return true;
+		outside &= (__s64)port - p->lo | (__s64)p->hi - port | (__s64)p->metadata - least;
 	}
-	return false;
+	return outside >= 0;
 }
 
 /* Has the policy lifted the refusal? A metadata address only by an opening that says so. */
