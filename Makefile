@@ -43,8 +43,9 @@ PROXY    := connection decide exchange journal kernel leg lookup names notes ori
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
 HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \
-            foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables handout hosts \
-            intervals jail lane leftovers listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe \
+            footing foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables handout hosts \
+            intervals jail lane leftovers listeners loop main netlink netns nft nft_batch nft_input nft_lane \
+            nft_probe \
             nft_resolver nft_rule nft_sets nft_uplink notes openings peers pins privileges prober programs \
             programs_sandbox routes rules sandboxes selftest serve state steer_program sysctls unix_paths \
             upkeep uplink view

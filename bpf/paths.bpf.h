@@ -163,18 +163,17 @@ static __always_inline __u64 paths_stamp(const struct inode *inode)
 	__u64 sec, nsec;
 
 	if (bpf_core_field_exists(i11->i_ctime_sec)) {
-		sec = BPF_CORE_READ(i11, i_ctime_sec);
-		nsec = BPF_CORE_READ(i11, i_ctime_nsec);
+		sec = i11->i_ctime_sec;
+		nsec = i11->i_ctime_nsec;
 	} else if (bpf_core_field_exists(i10->__i_ctime)) {
-		sec = BPF_CORE_READ(i10, __i_ctime.tv_sec);
-		nsec = BPF_CORE_READ(i10, __i_ctime.tv_nsec);
+		sec = i10->__i_ctime.tv_sec;
+		nsec = i10->__i_ctime.tv_nsec;
 	} else {
-		sec = BPF_CORE_READ(i5, i_ctime.tv_sec);
-		nsec = BPF_CORE_READ(i5, i_ctime.tv_nsec);
+		sec = i5->i_ctime.tv_sec;
+		nsec = i5->i_ctime.tv_nsec;
 	}
 	/* above the nanoseconds newer kernels keep a flag */
-	return (sec << 30 | (nsec & PATHS_NSEC)) +
-	       ((__u64)BPF_CORE_READ(inode, i_generation) << 32);
+	return (sec << 30 | (nsec & PATHS_NSEC)) + ((__u64)inode->i_generation << 32);
 }
 
 /* Of the current process. A global function: the verifier looks at it once. */

@@ -49,6 +49,21 @@ static __always_inline struct upid record_upid(struct pid *pid, unsigned level)
 	return u;
 }
 
+/* The level at which the helper's pid namespace was found last: it is looked at first. */
+__u32 record_level __weak = 0;
+
+static __always_inline bool record_ids_at(
+	struct pid *thread, struct pid *process, __u32 level, struct capture_client *c)
+{
+	struct upid u = record_upid(process, level);
+
+	if (BPF_CORE_READ(u.ns, ns.inum) != record_pidns)
+		return false;
+	c->tgid = u.nr;
+	c->pid = thread == process ? u.nr : record_upid(thread, level).nr;
+	return true;
+}
+
 /*
  * The ids of a thread and its process as the helper's pid namespace numbers them: those that the
  * people who read them find in their /proc. Who is not in it, nor below, has those of the initial
@@ -57,19 +72,17 @@ static __always_inline struct upid record_upid(struct pid *pid, unsigned level)
 static __always_inline void record_ids(
 	struct pid *thread, struct pid *process, struct capture_client *c)
 {
-	unsigned depth = process->level;
+	__u32 depth = process->level, level = record_level;
 
-	for (unsigned level = 0; level < RECORD_PIDNS_LEVELS && level <= depth; level++) {
-		struct upid u = record_upid(process, level);
-
-		if (level == 0)
-			c->tgid = u.nr;
-		if (BPF_CORE_READ(u.ns, ns.inum) != record_pidns)
-			continue;
-		c->tgid = u.nr;
-		c->pid = record_upid(thread, level).nr;
+	if (level < RECORD_PIDNS_LEVELS && level <= depth &&
+		record_ids_at(thread, process, level, c))
 		return;
-	}
+	for (level = 0; level < RECORD_PIDNS_LEVELS && level <= depth; level++)
+		if (record_ids_at(thread, process, level, c)) {
+			record_level = level;
+			return;
+		}
+	c->tgid = record_upid(process, 0).nr;
 	c->pid = record_upid(thread, 0).nr;
 }
 
@@ -89,15 +102,17 @@ __weak __noinline int record_client(struct capture_client *c)
 
 	if (!c)
 		return 0;
-	if (task->flags & RECORD_IO_WORKER)
-		task = leader;
-	record_ids(task->thread_pid, leader->thread_pid, c);
+	record_ids(task->flags & RECORD_IO_WORKER ? leader->thread_pid : task->thread_pid,
+		leader->thread_pid, c);
 	c->start_ns = leader->start_boottime;
 	c->uid = (__u32)bpf_get_current_uid_gid();
 	c->exe_dev = exe ? exe->i_sb->s_dev : 0;
 	c->exe_ino = exe ? exe->i_ino : 0;
 	c->cgroup = bpf_get_current_cgroup_id();
-	BPF_CORE_READ_STR_INTO(&c->comm, task, comm);
+	if (task->flags & RECORD_IO_WORKER)
+		BPF_CORE_READ_STR_INTO(&c->comm, leader, comm);
+	else
+		(void)bpf_get_current_comm(c->comm, sizeof(c->comm)); /* cannot fail: that size */
 	if (exe)
 		paths_note(exe, c->exe_ino, c->exe_dev, c->cgroup);
 	return 0;
@@ -144,16 +159,36 @@ static __always_inline unsigned record_of_class(__u64 class)
 	return class < RANGE_COUNT ? record_class_reason[class] : CAPTURE_RESERVED;
 }
 
+enum { RECORD_QUARTER = CAPTURE_EVENTS_BYTES / 4, RECORD_CROSSED = 1024 /* a few events */ };
+static_assert((RECORD_QUARTER & (RECORD_QUARTER - 1)) == 0, "a mask is RECORD_QUARTER - 1");
+
+/* The second in which the reader was woken last. */
+__u64 record_woken __weak = 0;
+
 /*
- * May this account raise an event now, and does it have to wake the reader? Racing processors may
- * overspend it by a few. Waking costs more than the whole refusal, so only the first event of an
- * account in each second does it, and what finds the ring a quarter full; the reader goes on looking
- * for longer than that second (userspace/capture/refusals.c).
+ * Does an event wake the reader? That costs more than the whole refusal, so only the first one in
+ * each second does it, whosever it is: the reader goes on looking for longer than that second
+ * (userspace/capture/refusals.c). And the few that find the ring just filled by a further quarter,
+ * not all behind them: a reader that has been woken and does not run yet is not woken sooner by more.
  */
-static __always_inline bool record_budget(__u64 account, __u64 now, __u64 *ret_flags)
+static __always_inline __u64 record_wake(__u64 second)
+{
+	__u64 waiting;
+
+	if (record_woken != second) {
+		record_woken = second; /* racing processors may both */
+		return BPF_RB_FORCE_WAKEUP;
+	}
+	waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+	return waiting >= RECORD_QUARTER && (waiting & (RECORD_QUARTER - 1)) < RECORD_CROSSED
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
+}
+
+/* May this account raise an event now? Racing processors may overspend it by a few. */
+static __always_inline bool record_budget(__u64 account, __u64 second)
 {
 	struct budget *b = bpf_map_lookup_elem(&budgets, &account);
-	__u64 second = now / 1000000000, before;
 
 	if (!b)
 		return false;
@@ -161,14 +196,7 @@ static __always_inline bool record_budget(__u64 account, __u64 now, __u64 *ret_f
 		b->second = second;
 		b->used = 0;
 	}
-	before = __sync_fetch_and_add(&b->used, 1);
-	if (before >= CAPTURE_EVENTS_PER_SECOND)
-		return false;
-	*ret_flags = before == 0 || bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >
-					     CAPTURE_EVENTS_BYTES / 4
-			     ? BPF_RB_FORCE_WAKEUP
-			     : BPF_RB_NO_WAKEUP;
-	return true;
+	return __sync_fetch_and_add(&b->used, 1) < CAPTURE_EVENTS_PER_SECOND;
 }
 
 /* Raises the event; with a path, which is in the kernel's memory, as a struct capture_unix_refusal. */
@@ -201,20 +229,21 @@ static __always_inline void record_refusal(
 {
 	struct capture_refusal_key key = {.netns = r->netns, .dport = r->dport, .proto = r->proto};
 	struct capture_refusal *known;
-	__u64 flags = 0;
+	__u64 second;
 
 	__builtin_memcpy(key.dst, r->dst, sizeof(key.dst));
 	known = bpf_map_lookup_elem(&refusals, &key);
 	r->ns = bpf_ktime_get_ns();
 	r->count = 1;
-	if (!record_budget(account, r->ns, &flags)) {
+	second = r->ns / 1000000000;
+	if (!record_budget(account, second)) {
 		if (known)
 			__sync_fetch_and_add(&known->count, 1);
 		record_count(account, RECORD_SUPPRESSED);
 		return;
 	}
 	record_client(&r->client);
-	if (!record_event(r, path, length, flags))
+	if (!record_event(r, path, length, record_wake(second)))
 		record_count(account, RECORD_LOST);
 	if (!known) {
 		bpf_map_update_elem(&refusals, &key, r, BPF_ANY);

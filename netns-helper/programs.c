@@ -314,6 +314,26 @@ const struct pins *programs_pins(const struct programs *p)
 	return &p->pins;
 }
 
+int programs_hold(const struct programs *p, int cgroup_fd, int *ret, int room, struct fault *f)
+{
+	int n = 0, r = 0;
+
+	for (size_t i = 0; r >= 0 && i < PROGRAMS_HOOKS && n < room; i++) {
+		if (p->programs[i] < 0)
+			continue;
+		r = bpf_link_create(p->programs[i], cgroup_fd,
+			(enum bpf_attach_type)programs_hooks[i].type, NULL);
+		if (r >= 0)
+			ret[n++] = r;
+		else
+			(void)fault_set(f, r, "cannot attach %s to a cgroup: %s",
+				programs_hooks[i].program, strerror(-r));
+	}
+	while (r < 0 && n > 0)
+		cleanup_close(&ret[--n]);
+	return r < 0 ? r : n;
+}
+
 const struct programs_lack *programs_missing(const struct programs *p, size_t i)
 {
 	return i == 0 && p->lack.feature ? &p->lack : NULL;

@@ -52,6 +52,12 @@ const struct programs_lack *programs_missing(const struct programs *p, size_t i)
  */
 int programs_set_hosts(struct programs *p, const uint8_t (*hosts)[16], size_t n, struct fault *f);
 
+/*
+ * Attaches every program to that cgroup v2 directory, in which nobody is, so that their hooks stay in use. The links in
+ * ret, room for that many: the caller's to close, which detaches. How many, or -errno with none.
+ */
+int programs_hold(const struct programs *p, int cgroup_fd, int *ret, int room, struct fault *f);
+
 /* ---- a sandbox */
 
 struct programs_spec {

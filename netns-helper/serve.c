@@ -52,6 +52,7 @@
 
 #include "netns-helper/daemon_link.h"
 #include "netns-helper/dialler.h"
+#include "netns-helper/footing.h"
 #include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
@@ -85,6 +86,7 @@ struct serve {
 	struct daemon_link link;
 	struct dialler *dialler; /* NULL without BPF */
 	struct lane_bpf bpf;
+	struct footing footing;
 	bool stopping;
 };
 
@@ -192,12 +194,22 @@ static void serve_hosts(struct hosts *hosts)
 	upkeep_hosts(&container_of(hosts, struct serve, hosts)->sandboxes, hosts);
 }
 
+/* Without it attaches are slower, and that is all. */
+static void serve_footing(struct serve *serve)
+{
+	struct fault fault = {""};
+
+	if (footing_open(&serve->footing, serve->bpf.programs, &fault) < 0)
+		log_info("the first attach will be slower: %s", fault.text);
+}
+
 /* Start, service, end; each stage undoes only itself. */
 static int serve_with_state(struct serve *serve, const struct passwd *user, struct fault *fault)
 {
 	int r;
 
 	lane_load(&serve->bpf, &serve->state);
+	serve_footing(serve);
 	r = serve->bpf.programs ? dialler_new(serve->bpf.programs, &serve->loop,
 					  serve->options->private, fault, &serve->dialler)
 				: 0;
@@ -224,6 +236,7 @@ out:
 	prober_stop(&serve->prober);
 	peers_stop(&serve->peers);
 	dialler_free(serve->dialler);
+	footing_close(&serve->footing);
 	lane_unload(&serve->bpf);
 	return r;
 }
@@ -255,7 +268,8 @@ int serve(const struct serve_options *options)
 	struct serve serve = {.options = options,
 		.peers = {.listener = {.fd = -1}},
 		.signals = {-1, serve_signal},
-		.prober = {.fd = -1}};
+		.prober = {.fd = -1},
+		.footing = FOOTING_NONE};
 	struct fault fault = {""};
 	int r;
 

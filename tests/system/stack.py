@@ -155,8 +155,10 @@ class Stack:
 
     @staticmethod
     def _removed(cgroup):
+        """Also what a helper that was killed has left there (footing.c), as a service manager does."""
         try:
-            os.rmdir(cgroup)
+            for folder, _, _ in os.walk(cgroup, topdown=False):
+                os.rmdir(folder)
             return True
         except OSError as error:
             assert error.errno == errno.EBUSY, error

@@ -2,8 +2,9 @@
 /*
  * refusals.c – see refusals.h. libbpf's ring_buffer does the reading; its epoll descriptor is watched like any other.
  *
- * Not every event wakes us: of each sandbox only the first in a second (record_budget() in bpf/record.bpf.h), since waking
- * costs more than the refusal. So each wake is followed by looks for longer than that second.
+ * Not every event wakes us: only the first in a second (record_wake() in bpf/record.bpf.h), since waking costs more than
+ * the refusal. So each wake is followed by looks for longer than that second. The start counts as one: whoever read
+ * before us may have had the wake of the running second.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -92,6 +93,8 @@ int refusals_new(struct loop *loop, int map,
 		refusals_free(r);
 		return e;
 	}
+	r->until = loop_now(loop) + REFUSALS_LOOKING;
+	timer_start(loop, &r->look, REFUSALS_LOOK);
 	*ret = r;
 	return 0;
 }
