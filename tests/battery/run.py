@@ -4,7 +4,7 @@
     /usr/bin/python3 tests/battery/run.py [COMBINATION...]     (make battery: all)
 
 A combination is mode/lane/capabilities, or `launcher` (inside of what `sallyport-netns enter` makes), or
-`baseline`. The result is a table, build/tests/battery/results.json, and an exit status.
+`baseline`. The result is a table, results.json in build/tests/battery or SALLYPORT_RESULTS, and an exit status.
 """
 import itertools
 import json
@@ -27,6 +27,7 @@ from waiting import until  # noqa: E402
 
 PORTS = 20000  # of the first attempt of the first combination; each has a range of its own
 BASELINE, LAUNCHER = "baseline", "launcher"
+RESULTS = os.path.join(os.environ.get("SALLYPORT_RESULTS", os.path.dirname(ATTEMPTS)), "results.json")
 # as 1 << CAP_...: what the runtime says it leaves its container, for uplink mode to judge
 BOUNDING = {"full": "0x1ffffffffff", "default": "0xa80425fb", "noraw": "0xa80405fb", "none": "none"}
 REFUSED_IN_UPLINK = ("full", "default")  # NET_ADMIN or NET_RAW among them
@@ -143,6 +144,10 @@ class Battery:
         broken = [f"{combination} {name}: {v}" for name, v in made.items() if v.outcome == "BROKEN"]
         return broken + self.exceptions.baseline_problems(self.rows, made)
 
+    def told(self):
+        """A line for each combination: how many attempts ended how."""
+        return [f"{name}: {verdicts.totals(made)}" for name, made in self.results.items()]
+
     def write(self, path):
         with open(path, "w", encoding="utf-8") as file:
             json.dump(
@@ -176,8 +181,8 @@ def main():
             if name in battery.refused:
                 print(f"{name}: the attach is refused: {battery.refused[name]}", flush=True)
             else:
-                print(f"{name}: {verdicts.totals(battery.results[name])}", flush=True)
-        battery.write(os.path.join(os.path.dirname(ATTEMPTS), "results.json"))
+                print(battery.told()[-1], flush=True)
+        battery.write(RESULTS)
     finally:
         battery.close()
     print(verdicts.table(battery.rows, battery.results))
