@@ -19,6 +19,7 @@ import traceback
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.environ["SALLYPORT_BUILD"]
 RESULTS = "/results"
+WITHOUT_BPF = "tests/system/without_bpf.py"
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-ra", "--tb=short", "-v"]
 
 # name: (what it shows, seconds, command)
@@ -26,13 +27,15 @@ STEPS = {
     "doctor": ("what this kernel offers", 600, [f"{BUILD}/sallyportctl", "doctor"]),
     "bpf": ("the kernel programs meet their tables", 1800, [*PYTEST, "tests/bpf"]),
     "try": ("the main job", 1200, ["scripts/try", BUILD]),
+    "bpfless": ("the main job where bpf(2) is refused: the nft lane", 1200, [WITHOUT_BPF, "scripts/try", BUILD]),
+    "lacking": ("what this kernel has no hook for is told", 1800, [*PYTEST, "tests/system/test_lacking.py"]),
     "battery": ("nothing gets out", 5400, [*PYTEST, "tests/battery"]),
-    "combinations": ("nothing gets out, in combinations that are named (slow)", 10800, ["/usr/bin/python3", "tests/battery/run.py"]),
+    "combinations": ("nothing gets out, of what is named", 10800, ["/usr/bin/python3", "tests/battery/run.py"]),
     "probe": ("one probe of the kernel, in full", 120, [f"{BUILD}/probes/"]),
     "system": ("the system tests (slow; not run unless named)", 10800, [*PYTEST, "tests/system"]),
 }
 FAMILIES = 46  # AF_MAX of Linux 6.1
-USUAL = ("doctor", "bpf", "try", "battery")
+USUAL = ("doctor", "bpf", "try", "bpfless", "lacking", "battery")
 
 
 def say(text):
