@@ -191,12 +191,14 @@ def main():
         problems += [f"exceptions.toml names {name}, which is no attempt"
                      for name in battery.exceptions.unknown(row["name"] for row in battery.rows)]
         for name in [BASELINE, *(n for n in wanted if n != BASELINE)]:
-            problems += battery.run(name)
+            found = battery.run(name)
+            problems += found
             if name in battery.refused:
                 print(f"{name}: the attach is refused: {battery.refused[name]}", flush=True)
             else:
                 print(battery.told()[-1], flush=True)
-        battery.write(RESULTS)
+            print("\n".join(f"    {line}" for line in found) or "    as written", flush=True)
+            battery.write(RESULTS)  # also if a later one does not come to its end
     finally:
         battery.close()
     print(verdicts.table(battery.rows, battery.results))
