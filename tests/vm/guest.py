@@ -30,7 +30,7 @@ STEPS = {
     "bpfless": ("the main job where bpf(2) is refused: the nft lane", 1200, [WITHOUT_BPF, "scripts/try", BUILD]),
     "lacking": ("what this kernel has no hook for is told", 1800, [*PYTEST, "tests/system/test_lacking.py"]),
     "battery": ("nothing gets out", 5400, [*PYTEST, "tests/battery"]),
-    "combinations": ("nothing gets out, of what is named", 10800, ["/usr/bin/python3", "tests/battery/run.py"]),
+    "combinations": ("nothing gets out, in combinations that are named", 10800, ["/usr/bin/python3", "tests/battery/run.py"]),
     "probe": ("one probe of the kernel, in full", 120, [f"{BUILD}/probes/"]),
     "system": ("the system tests (slow; not run unless named)", 10800, [*PYTEST, "tests/system"]),
 }
