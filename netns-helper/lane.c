@@ -68,6 +68,7 @@ int lane_choose(enum proto_lane asked, bool strict, const struct lane_bpf *bpf, 
 {
 	const char *missing = bpf->missing.text;
 	bool none = !bpf->programs;
+	const struct programs_lack *lack = none ? NULL : programs_missing(bpf->programs, 0);
 
 	if (none && asked == PROTO_LANE_BPF)
 		return fault_set(fault, -EOPNOTSUPP,
@@ -79,6 +80,9 @@ int lane_choose(enum proto_lane asked, bool strict, const struct lane_bpf *bpf, 
 		return fault_set(fault, -EOPNOTSUPP,
 			"--strict: there is no BPF: %.200s; take --lane nft if that is meant",
 			missing);
+	if (lack && asked != PROTO_LANE_NFT && strict)
+		return fault_set(fault, -EOPNOTSUPP, "--strict: %s: %.200s; %.200s", lack->feature,
+			lack->reason, lack->remedy);
 	*ret = asked != PROTO_LANE_AUTO ? asked : none ? PROTO_LANE_NFT : PROTO_LANE_BPF;
 	return 0;
 }

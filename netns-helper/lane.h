@@ -36,8 +36,8 @@ enum proto_lane lane_of(const char *name);
 const char *lane_name(enum proto_lane lane);
 
 /*
- * Chooses: AUTO is BPF where it is there and nft elsewhere, which under `strict` is a failure. Never
- * AUTO in *ret. 0 or -errno with the reason and the remedy in *fault.
+ * Chooses: AUTO is BPF where it is there and nft elsewhere, which under `strict` is a failure, as BPF
+ * is that lacks a hook. Never AUTO in *ret. 0 or -errno with the reason and the remedy in *fault.
  */
 int lane_choose(enum proto_lane asked, bool strict, const struct lane_bpf *bpf, struct fault *fault,
 	enum proto_lane *ret);

@@ -53,6 +53,7 @@ struct scene {
 	struct in6_addr own6, peer6;
 	uint8_t mac[6], peer_mac[6];
 	uint16_t base; /* port of attempt 0 */
+	int patience; /* what every wait is multiplied by: slow machines */
 	const char *nonce;
 	const char *closed, *open; /* folders of the outsider: under no allowed prefix, under one */
 	const char *scratch; /* a folder for what attempts make, writable by all, allowed */

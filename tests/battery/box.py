@@ -13,6 +13,7 @@ loses it then, an uplink one and the baseline keep it. What `enter` starts comes
 """
 import fcntl
 import json
+import math
 import os
 import queue
 import shutil
@@ -24,9 +25,10 @@ import documents
 import topology
 from sandbox import JOINING, Sandbox
 from stack import build_folder
+from waiting import PATIENCE
 
 ATTEMPTS = os.path.join(build_folder(), "tests", "battery", "attempts")
-CREW_SECONDS = 120
+CREW_SECONDS = 120 * PATIENCE
 CLOSED = "sallyport-battery-"  # a folder below /run: under no prefix that is allowed by default
 
 
@@ -107,7 +109,7 @@ class Outsider:
     def close(self):
         self.process.stdin.close()
         try:
-            self.process.wait(5)
+            self.process.wait(5 * PATIENCE)
         except subprocess.TimeoutExpired:  # somebody stopped it: that is what `ptrace` is for
             self.process.kill()
             self.process.wait()
@@ -156,7 +158,7 @@ class Crew:
     def close(self):
         self._process.stdin.close()
         try:
-            self._process.wait(10)
+            self._process.wait(10 * PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -178,7 +180,8 @@ class Box(Sandbox):
         self._words = [
             "device=eth0", f"own4={self.wire.own4}", f"peer4={self.wire.peer4}", f"own6={self.wire.own6}",
             f"peer6={self.wire.peer6}", f"mac={self.wire.mac}", f"peer-mac={self.wire.peer_mac}",
-            f"base={base}", f"nonce={nonce}", f"closed={outsider.closed}", f"open={outsider.open}",
+            f"base={base}", f"patience={math.ceil(PATIENCE)}", f"nonce={nonce}",
+            f"closed={outsider.closed}", f"open={outsider.open}",
             f"scratch={self.scratch}", f"outer={outsider.netns.path}", f"outsider={outsider.process.pid}",
             f"cgroups={topology.cgroup_mount()}", f"cgroup={self.cgroup}",
         ]

@@ -11,6 +11,8 @@ sys.path[:0] = [path for path in (HERE,) if path not in sys.path]
 
 import run  # noqa: E402
 
+TOLD = []  # the battery, for the summary
+
 
 def pytest_configure(config):
     """A terminated run cleans up like an interrupted one."""
@@ -22,12 +24,20 @@ def pytest_configure(config):
     signal.signal(signal.SIGTERM, interrupt)
 
 
+def pytest_terminal_summary(terminalreporter):
+    for made in TOLD:
+        for line in made.told():
+            terminalreporter.write_line(line)
+
+
 @pytest.fixture(scope="session")
 def battery():
     assert os.geteuid() == 0, "the battery makes namespaces: run it as root"
     made = run.Battery()
+    TOLD.append(made)
     try:
         yield made
+        made.write(run.RESULTS)
     finally:
         made.close()
 

@@ -144,8 +144,10 @@ static void crew_prepare(struct crew *c)
 /* Those that wait longest are those that a guard lets wait; controls and scripts only need time. */
 static int crew_deadline(const struct crew *c, size_t i)
 {
-	return c->attempts[i]->flags & (ATTEMPT_SERIAL | ATTEMPT_CONTROL) ? CREW_LONG_MS
-									  : CREW_DEADLINE_MS;
+	unsigned int patient = ATTEMPT_SERIAL | ATTEMPT_CONTROL;
+
+	return c->scene.patience *
+	       (c->attempts[i]->flags & patient ? CREW_LONG_MS : CREW_DEADLINE_MS);
 }
 
 static int crew_start(struct crew *c, size_t i, int deadline_ms)

@@ -2,11 +2,13 @@
 /*
  * families.c – socket families beside IP: each is asked for, and whoever gets one has a way that no
  * IP rule confines ("exposed"). Nothing is sent: with a vsock that would leave the machine.
+ * SMC and RxRPC go by sockets of IP that the kernel makes for them: these two are put to the canary.
  */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/vm_sockets.h>
 #include <liburing.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -52,6 +54,55 @@ static void families_vsock_ring(const struct arena *a)
 
 enum { FAMILIES_SMC = 43, FAMILIES_MCTP = 45, FAMILIES_QRTR = 42, FAMILIES_KCM = 41 };
 
+/* To a peer that knows nothing of SMC it is plain TCP. arg: the family of the address */
+static void families_smc(const struct arena *a)
+{
+	struct address to = a->arg == AF_INET ? here4(a) : here6(a);
+
+	dial(needs(socket(FAMILIES_SMC, SOCK_STREAM, a->arg == AF_INET6), "socket"), &to, a);
+}
+
+/* <linux/rxrpc.h> does not go with <netinet/in.h> */
+enum { FAMILIES_SOL_RXRPC = 272, FAMILIES_CALL_ID = 1 };
+struct families_rxrpc_address {
+	uint16_t family, service, transport_type, transport_len;
+	union {
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	};
+};
+
+/* A call's first packet, by UDP. arg: the family of the address */
+static void families_rxrpc(const struct arena *a)
+{
+	struct address here = a->arg == AF_INET ? here4(a) : here6(a);
+	struct families_rxrpc_address to = {.family = AF_RXRPC,
+		.service = 1,
+		.transport_type = SOCK_DGRAM,
+		.transport_len = (uint16_t)here.n};
+	int sock = needs(socket(AF_RXRPC, SOCK_DGRAM, (int)a->arg), "socket");
+	union {
+		char room[CMSG_SPACE(sizeof(unsigned long))];
+		struct cmsghdr head;
+	} control = {.head = {.cmsg_level = FAMILIES_SOL_RXRPC,
+			     .cmsg_type = FAMILIES_CALL_ID,
+			     .cmsg_len = CMSG_LEN(sizeof(unsigned long))}};
+	struct iovec part = {(char *)a->token, strlen(a->token)};
+	struct msghdr message = {.msg_name = &to,
+		.msg_namelen = sizeof(to),
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.room)};
+	struct pollfd answer = {sock, POLLIN, 0};
+
+	memcpy(&to.v6, &here.v6, here.n);
+	memcpy(CMSG_DATA(&control.head), &(unsigned long){1}, sizeof(unsigned long));
+	(void)tries(sendmsg(sock, &message, 0), "sendmsg");
+	(void)poll(&answer, 1, a->scene->patience * 300); /* a thread of the kernel sends */
+	sent();
+}
+
 static const struct attempt families_rows[] = {
 	{"vsock-stream", "family", families_ask, FAMILY(AF_VSOCK, SOCK_STREAM, 0)},
 	{"vsock-dgram", "family", families_ask, FAMILY(AF_VSOCK, SOCK_DGRAM, 0)},
@@ -65,6 +116,8 @@ static const struct attempt families_rows[] = {
 	{"can", "family", families_ask, FAMILY(AF_CAN, SOCK_RAW, 1)},
 	{"smc", "family", families_ask, FAMILY(FAMILIES_SMC, SOCK_STREAM, 0)},
 	{"smc6", "family", families_ask, FAMILY(FAMILIES_SMC, SOCK_STREAM, 1)},
+	{"smc-connect", "family", families_smc, AF_INET},
+	{"smc-connect6", "family", families_smc, AF_INET6},
 	{"qrtr", "family", families_ask, FAMILY(FAMILIES_QRTR, SOCK_DGRAM, 0)},
 	{"kcm", "family", families_ask, FAMILY(FAMILIES_KCM, SOCK_DGRAM, 0)},
 	{"mctp", "family", families_ask, FAMILY(FAMILIES_MCTP, SOCK_DGRAM, 0)},
@@ -74,6 +127,8 @@ static const struct attempt families_rows[] = {
 	{"nfc", "family", families_ask, FAMILY(AF_NFC, SOCK_SEQPACKET, 1)},
 	{"caif", "family", families_ask, FAMILY(AF_CAIF, SOCK_SEQPACKET, 0)},
 	{"rxrpc", "family", families_ask, FAMILY(AF_RXRPC, SOCK_DGRAM, AF_INET)},
+	{"rxrpc-call", "family", families_rxrpc, AF_INET},
+	{"rxrpc-call6", "family", families_rxrpc, AF_INET6},
 	{"pppox", "family", families_ask, FAMILY(AF_PPPOX, SOCK_STREAM, 0)},
 	{"ax25", "family", families_ask, FAMILY(AF_AX25, SOCK_DGRAM, 0)},
 	{"x25", "family", families_ask, FAMILY(AF_X25, SOCK_SEQPACKET, 0)},

@@ -31,10 +31,12 @@ static void fastopen_sendto(const struct arena *a)
 {
 	struct address to = fastopen_to(a);
 	int sock = fastopen_socket(a);
+	ssize_t n = sendto(
+		sock, a->token, strlen(a->token), MSG_FASTOPEN | MSG_NOSIGNAL, &to.any, to.n);
 
-	(void)tries(sendto(sock, a->token, strlen(a->token), MSG_FASTOPEN | MSG_NOSIGNAL, &to.any,
-			    to.n),
-		"sendto");
+	if (n < 0 && errno == EOPNOTSUPP && a->arg & FASTOPEN_MPTCP) /* before Linux 6.2 */
+		(void)needs(n, "sendto");
+	(void)tries(n, "sendto");
 	sent();
 }
 

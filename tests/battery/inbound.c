@@ -19,11 +19,11 @@
 
 enum { INBOUND_PORT = 443, INBOUND_WAIT_MS = 300 };
 
-static bool inbound_ready(int sock)
+static bool inbound_ready(int sock, const struct arena *a)
 {
 	struct pollfd p = {sock, POLLIN, 0};
 
-	return poll(&p, 1, INBOUND_WAIT_MS) > 0;
+	return poll(&p, 1, a->scene->patience * INBOUND_WAIT_MS) > 0;
 }
 
 /* A connect to the canary while a socket of ours listens in its place. */
@@ -38,9 +38,9 @@ static void inbound_hijack(int listener, const struct arena *a)
 	(void)needs(listen(listener, 4), "listen");
 	if (connect(sock, &to.any, to.n) < 0 && errno != EINPROGRESS)
 		(void)tries(-1, "connect");
-	if (inbound_ready(listener))
+	if (inbound_ready(listener, a))
 		report(SAID_EXPOSED, 0, "took another's connection");
-	(void)poll(&p, 1, INBOUND_WAIT_MS);
+	(void)poll(&p, 1, a->scene->patience * INBOUND_WAIT_MS);
 	(void)getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &n);
 	errno = error;
 	(void)tries(error ? -1 : 0, "connect, later");
@@ -82,7 +82,7 @@ static void inbound_hijack_dns(const struct arena *a)
 	option_int(server, SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
 	(void)needs(bind(server, &here.any, here.n), "bind");
 	(void)tries(sendto(sock, a->token, strlen(a->token), 0, &to.any, to.n), "sendto");
-	if (inbound_ready(server))
+	if (inbound_ready(server, a))
 		report(SAID_EXPOSED, 0, "took another's question");
 	sent();
 }
@@ -157,7 +157,8 @@ static int inbound_server(const struct arena *a)
 
 static void inbound_reply(int server, const struct arena *a)
 {
-	(void)inbound_ready(server); /* the forged packet may not have arrived: try all the same */
+	(void)inbound_ready(
+		server, a); /* the forged packet may not have arrived: try all the same */
 	push(server, a);
 }
 
@@ -229,7 +230,7 @@ static void inbound_forged_syn(const struct arena *a)
 	here.v4.sin_addr = a->scene->own4;
 	n = packet_between(out, IPPROTO_TCP, &from.v4, &here.v4, "");
 	(void)needs(sendto(sock, out, n, 0, &here.any, here.n), "the forged flow");
-	(void)inbound_ready(server);
+	(void)inbound_ready(server, a);
 	sent();
 }
 

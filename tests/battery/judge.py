@@ -20,6 +20,8 @@ import struct
 import threading
 import time
 
+from waiting import PATIENCE
+
 ETH_P_ALL = 0x0003
 SOL_PACKET, PACKET_STATISTICS = 263, 6
 SO_RCVBUFFORCE = 33
@@ -200,7 +202,7 @@ class Judge:
         sock = self._world.internet.socket(family, kind)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        sock.settimeout(0.2)
+        sock.settimeout(0.2 * PATIENCE)
         try:
             sock.bind((here, port))
             sock.connect((there, port))
@@ -220,7 +222,7 @@ class Judge:
                     sock.send(b"call")
                     if sock.recv(100) == b"answer":
                         sock.send(b"confirmed")
-                    self._silent.wait(2)
+                    self._silent.wait(2 * PATIENCE)
                 except OSError:
                     pass
             return
@@ -249,7 +251,7 @@ class Judge:
     def settle(self):
         """Returns when everything that was sent before has been read: each processor has its own queue."""
         self._world.edge.call(self._mark)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 10 * PATIENCE
         for _ in os.sched_getaffinity(0):
             if not self._markers.acquire(timeout=max(0, deadline - time.monotonic())):
                 raise AssertionError("the judge does not see its own marker: its silence proves nothing")

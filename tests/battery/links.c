@@ -166,7 +166,8 @@ static void links_move(const struct arena *a)
 /* One of these alone would wait until its deadline: a SYN that is not answered at once is not. */
 static void links_dial(int sock, const struct address *to, const struct arena *a)
 {
-	const struct timeval wait = {.tv_usec = 500000};
+	const struct timeval wait = {
+		.tv_sec = a->scene->patience / 2, .tv_usec = a->scene->patience % 2 * 500000};
 
 	option(sock, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait), "SO_SNDTIMEO");
 	if (connect(sock, &to->any, to->n) == 0)

@@ -3,8 +3,8 @@
 
     /usr/bin/python3 tests/battery/run.py [COMBINATION...]     (make battery: all)
 
-A combination is mode/lane/capabilities, or `launcher` (inside of what `sallyport-netns enter` makes), or
-`baseline`. The result is a table, build/tests/battery/results.json, and an exit status.
+A combination is mode/lane/capabilities, or `launcher` (inside of what `sallyport-netns enter` makes), or `hookless`
+(sealed/bpf/full under a helper for which the kernel has no hooks on unix sockets, as before 6.7), or `baseline`. The result is a table, results.json in build/tests/battery or SALLYPORT_RESULTS, and an exit status.
 """
 import itertools
 import json
@@ -26,12 +26,15 @@ from stack import Stack  # noqa: E402
 from waiting import until  # noqa: E402
 
 PORTS = 20000  # of the first attempt of the first combination; each has a range of its own
-BASELINE, LAUNCHER = "baseline", "launcher"
+BASELINE, LAUNCHER, HOOKLESS = "baseline", "launcher", "hookless"
+NAMED = {BASELINE: (None, None, "full"), LAUNCHER: ("sealed", "auto", "kept"), HOOKLESS: ("sealed", "bpf", "full")}
+WITHOUT_HOOK = ["/usr/bin/python3", os.path.join(os.path.dirname(HERE), "system", "without_hook.py")]
+RESULTS = os.path.join(os.environ.get("SALLYPORT_RESULTS", os.path.dirname(ATTEMPTS)), "results.json")
 # as 1 << CAP_...: what the runtime says it leaves its container, for uplink mode to judge
 BOUNDING = {"full": "0x1ffffffffff", "default": "0xa80425fb", "noraw": "0xa80405fb", "none": "none"}
 REFUSED_IN_UPLINK = ("full", "default")  # NET_ADMIN or NET_RAW among them
 ALL = [BASELINE, *("/".join(parts) for parts in itertools.product(
-    ("sealed", "uplink"), ("bpf", "nft"), BOUNDING)), LAUNCHER]
+    ("sealed", "uplink"), ("bpf", "nft"), BOUNDING)), LAUNCHER, HOOKLESS]
 
 
 class Battery:
@@ -41,7 +44,7 @@ class Battery:
         sweep()
         self.nonce = os.urandom(3).hex()
         self.world = topology.Topology()
-        self.stack = Stack(self.world, "main", credentials=[("swap-*", documents.write_credentials(self.world))])
+        self._credentials = documents.write_credentials(self.world)
         self.judge = Judge(self.world, self.nonce)
         self.rows = [json.loads(line) for line in subprocess.run(
             [ATTEMPTS, "list"], check=True, capture_output=True, text=True).stdout.splitlines()]
@@ -49,18 +52,28 @@ class Battery:
         self.refused = {}  # combination -> why the attach failed
         self._supported = set()  # names that have what they need without protection
         self._numbers = itertools.count()
-        self.stack.start()
-        degraded = self.stack.get("/v1/status")["degraded"]
-        self.exceptions = verdicts.Exceptions(lacking=[line["feature"] for line in degraded])
+        self.stack = self._start("main")
+        self.exceptions = verdicts.Exceptions()
+
+    def _start(self, name, wrapper=()):
+        return Stack(self.world, name, credentials=[("swap-*", self._credentials)], wrapper=wrapper).start()
 
     def run(self, combination):
         """The problems of it, one line each; its verdicts are in results."""
+        if combination != HOOKLESS:
+            return self._run(combination, self.stack)
+        stack = self._start(combination, WITHOUT_HOOK)
+        try:
+            return self._run(combination, stack)
+        finally:
+            stack.stop()
+
+    def _run(self, combination, stack):
         base = PORTS + next(self._numbers) * 512
         outsider = Outsider(self.world, self.nonce)
         try:
-            mode, lane, capabilities = {BASELINE: (None, None, "full"), LAUNCHER: ("sealed", "auto", "kept")}.get(
-                combination) or combination.split("/")
-            box = Box(self.stack, outsider, self.nonce, base, mode, lane, BOUNDING.get(capabilities))
+            mode, lane, capabilities = NAMED.get(combination) or combination.split("/")
+            box = Box(stack, outsider, self.nonce, base, mode, lane, BOUNDING.get(capabilities))
             try:
                 return self._within(box, combination, mode, capabilities, base)
             finally:
@@ -70,7 +83,7 @@ class Battery:
 
     def _within(self, box, combination, mode, capabilities, base):
         self.judge.begin(base, self.rows)
-        mark = self.stack.audit_mark()
+        mark = box.stack.audit_mark()
         crew = None if combination == LAUNCHER else box.crew(capabilities)
         crews = [crew] if crew else []
         problems = []
@@ -104,7 +117,7 @@ class Battery:
                 one.close()
         evidence = self.judge.end()
         self._judge(combination, said, evidence, self._asked(box, mark, base) if mode else set())
-        return problems + self._problems(combination)
+        return problems + self._problems(combination, box.stack)
 
     def _refused_attach(self, combination, mode, capabilities, done):
         self.refused[combination] = done.stderr.strip()
@@ -115,7 +128,7 @@ class Battery:
         """Attempts whose destination the daemon has on record."""
         addresses = {row["address"]: row["index"] for row in self.rows}
         found = set()
-        for event in self.stack.audit(mark, sandbox=box.id, kind="connection"):
+        for event in box.stack.audit(mark, sandbox=box.id, kind="connection"):
             host, _, port = str(event.get("asked", "")).rpartition(":")
             if host in addresses:
                 found.add(addresses[host])
@@ -136,12 +149,18 @@ class Battery:
         if combination == BASELINE:
             self._supported = {name for name, v in made.items() if v.outcome != "UNSUPPORTED"}
 
-    def _problems(self, combination):
+    def _problems(self, combination, stack):
         made = self.results[combination]
         if combination != BASELINE:
-            return self.exceptions.problems(combination, made)
+            lacking = [line["feature"] for line in stack.get("/v1/status")["degraded"]]
+            written = "/".join(NAMED[HOOKLESS]) if combination == HOOKLESS else combination
+            return verdicts.Exceptions(lacking=lacking).problems(written, made)
         broken = [f"{combination} {name}: {v}" for name, v in made.items() if v.outcome == "BROKEN"]
         return broken + self.exceptions.baseline_problems(self.rows, made)
+
+    def told(self):
+        """A line for each combination: how many attempts ended how."""
+        return [f"{name}: {verdicts.totals(made)}" for name, made in self.results.items()]
 
     def write(self, path):
         with open(path, "w", encoding="utf-8") as file:
@@ -172,12 +191,14 @@ def main():
         problems += [f"exceptions.toml names {name}, which is no attempt"
                      for name in battery.exceptions.unknown(row["name"] for row in battery.rows)]
         for name in [BASELINE, *(n for n in wanted if n != BASELINE)]:
-            problems += battery.run(name)
+            found = battery.run(name)
+            problems += found
             if name in battery.refused:
                 print(f"{name}: the attach is refused: {battery.refused[name]}", flush=True)
             else:
-                print(f"{name}: {verdicts.totals(battery.results[name])}", flush=True)
-        battery.write(os.path.join(os.path.dirname(ATTEMPTS), "results.json"))
+                print(battery.told()[-1], flush=True)
+            print("\n".join(f"    {line}" for line in found) or "    as written", flush=True)
+            battery.write(RESULTS)  # also if a later one does not come to its end
     finally:
         battery.close()
     print(verdicts.table(battery.rows, battery.results))

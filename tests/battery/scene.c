@@ -8,7 +8,7 @@
 
 #include "tests/battery/crew.h"
 
-enum scene_kind { SCENE_TEXT, SCENE_V4, SCENE_V6, SCENE_MAC, SCENE_PORT, SCENE_PID };
+enum scene_kind { SCENE_TEXT, SCENE_V4, SCENE_V6, SCENE_MAC, SCENE_PORT, SCENE_PID, SCENE_TIMES };
 
 #define AT(member) offsetof(struct scene, member)
 static const struct {
@@ -24,6 +24,7 @@ static const struct {
 	{"mac", SCENE_MAC, AT(mac)},
 	{"peer-mac", SCENE_MAC, AT(peer_mac)},
 	{"base", SCENE_PORT, AT(base)},
+	{"patience", SCENE_TIMES, AT(patience)},
 	{"nonce", SCENE_TEXT, AT(nonce)},
 	{"closed", SCENE_TEXT, AT(closed)},
 	{"open", SCENE_TEXT, AT(open)},
@@ -65,6 +66,9 @@ static int scene_set(enum scene_kind kind, void *at, const char *value)
 	case SCENE_PID:
 		*(pid_t *)at = (pid_t)strtol(value, NULL, 10);
 		return 0;
+	case SCENE_TIMES:
+		*(int *)at = (int)strtol(value, NULL, 10);
+		return *(int *)at > 0 ? 0 : -EINVAL;
 	}
 	return -EINVAL;
 }
@@ -86,6 +90,7 @@ int scene_parse(int argc, char **argv, struct scene *ret)
 	for (size_t i = 0; i < sizeof(scene_rows) / sizeof(scene_rows[0]); i++)
 		if (scene_rows[i].kind == SCENE_TEXT)
 			*(const char **)((char *)ret + scene_rows[i].offset) = "";
+	ret->patience = 1;
 	for (int i = 0; i < argc; i++)
 		if (scene_word(argv[i], ret) < 0) {
 			(void)fprintf(stderr, "attempts: %s: not understood\n", argv[i]);

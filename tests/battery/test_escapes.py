@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The escape battery over four combinations and the baseline; `make battery` runs all of them."""
+"""The escape battery over five combinations and the baseline; `make battery` runs all of them."""
 import pytest
 
 import run
 import verdicts
 
-COMBINATIONS = ["sealed/bpf/none", "sealed/bpf/default", "uplink/bpf/noraw", "sealed/nft/none"]
+COMBINATIONS = ["sealed/bpf/none", "sealed/bpf/default", "uplink/bpf/noraw", "sealed/nft/none", run.HOOKLESS]
 
 
 def test_without_protection_the_attempts_get_out(baseline):

@@ -97,7 +97,7 @@ class Sandbox:
     def close(self):
         if self._agent:
             self._link.close()
-            self._agent.wait(10)
+            self._agent.wait(10 * PATIENCE)
         for pid in self.processes():
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -179,7 +179,7 @@ class Sandbox:
         return subprocess.Popen(self.command(argv, env), cwd="/", **options)
 
     def curl(self, *arguments, **options):
-        return self.run(["curl", "-sS", "--max-time", "20", *arguments], **options)
+        return self.run(["curl", "-sS", "--max-time", f"{20 * PATIENCE:g}", *arguments], **options)
 
     # ---- sockets in it -------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class Sandbox:
                 )
                 theirs.close()
                 self._link = ours
-            self._link.settimeout(seconds)
+            self._link.settimeout(seconds * PATIENCE)
             self._link.send(json.dumps(request).encode())
             data, descriptors, _, _ = socket.recv_fds(self._link, 1 << 20, 1)
         assert data, f"the agent in {self.id} ended with {self._agent.wait()}"

@@ -28,7 +28,7 @@ def build_folder():
 
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=10)
+        super().__init__("localhost", timeout=10 * PATIENCE)
         self._path = path
 
     def connect(self):
@@ -125,7 +125,7 @@ class Stack:
 
     def kill_daemon(self, number=signal.SIGKILL):
         self.daemon.send_signal(number)
-        return self.daemon.wait(20)
+        return self.daemon.wait(20 * PATIENCE)
 
     def stop(self):
         """Daemon and helper go when asked, and leave nothing. A second time does nothing."""
@@ -138,7 +138,7 @@ class Stack:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 try:
-                    process.wait(20)
+                    process.wait(20 * PATIENCE)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()

@@ -424,7 +424,9 @@ def test_namespace_without_ipv6(rig, netns):
         "echo 1 > /proc/sys/net/ipv6/conf/lo/disable_ipv6"], check=True)
     options = ["attach", "--id", "a", "--netns", netns, "--cgroup", rig.cgroup()]
     done = rig.ctl(*options, "--strict")
-    assert done.returncode == 1 and "--strict: the network namespace has no IPv6" in done.stderr
+    # where the kernel has no hook for unix sockets that is found first
+    assert done.returncode == 1 and ("--strict: the network namespace has no IPv6" in done.stderr
+        or "--strict: unix-paths: " in done.stderr and "unix-paths" in rig.logged())
     assert rig.ctl(*options).returncode == 0
     assert "ipv6=no" in rig.ctl("list").stdout and not daemon.offers["a"].has_v6
     attempts = inside(netns, CONNECT + "print(attempt(v4, '203.0.113.9', 443), attempt(v6, '2001:db8::9', 443))")

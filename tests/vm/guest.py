@@ -3,7 +3,8 @@
 
 A step is a row of STEPS: a command of the tree with a limit in seconds. What it prints goes to the console and to
 /results/STEP.log, its exit status into the line that ends it. EXPRESSION is pytest's -k;
-of `probe` it is the name of the one that is run, with -v. The last line is the summary; /results/status holds
+of `probe` it is the name of the one that is run, with -v; of `combinations`, those of the battery,
+with commas between. The last line is the summary; /results/status holds
 the exit status of the whole. The machine is emulated: everything is some ten times slower than on the host, and
 tests that measure time are not for here.
 """
@@ -18,6 +19,7 @@ import traceback
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.environ["SALLYPORT_BUILD"]
 RESULTS = "/results"
+WITHOUT_BPF = "tests/system/without_bpf.py"
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-ra", "--tb=short", "-v"]
 
 # name: (what it shows, seconds, command)
@@ -25,12 +27,15 @@ STEPS = {
     "doctor": ("what this kernel offers", 600, [f"{BUILD}/sallyportctl", "doctor"]),
     "bpf": ("the kernel programs meet their tables", 1800, [*PYTEST, "tests/bpf"]),
     "try": ("the main job", 1200, ["scripts/try", BUILD]),
+    "bpfless": ("the main job where bpf(2) is refused: the nft lane", 1200, [WITHOUT_BPF, "scripts/try", BUILD]),
+    "lacking": ("what this kernel has no hook for is told", 1800, [*PYTEST, "tests/system/test_lacking.py"]),
     "battery": ("nothing gets out", 5400, [*PYTEST, "tests/battery"]),
+    "combinations": ("nothing gets out, in combinations that are named", 10800, ["/usr/bin/python3", "tests/battery/run.py"]),
     "probe": ("one probe of the kernel, in full", 120, [f"{BUILD}/probes/"]),
     "system": ("the system tests (slow; not run unless named)", 10800, [*PYTEST, "tests/system"]),
 }
 FAMILIES = 46  # AF_MAX of Linux 6.1
-USUAL = ("doctor", "bpf", "try", "battery")
+USUAL = ("doctor", "bpf", "try", "bpfless", "lacking", "battery")
 
 
 def say(text):
@@ -85,7 +90,7 @@ def run(name, seconds, argv):
     environment = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "TERM": "dumb",
         "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "SALLYPORT_BUILD": BUILD,
-        "SALLYPORT_PATIENCE": "12",
+        "SALLYPORT_PATIENCE": "12", "SALLYPORT_RESULTS": RESULTS,
     }
     with open(os.path.join(RESULTS, f"{name}.log"), "wb") as log:
         with subprocess.Popen(
@@ -107,6 +112,8 @@ def step(name):
     title, seconds, argv = STEPS[name]
     if name == "probe":
         argv = [argv[0] + expression, "-v"]
+    elif name == "combinations":
+        argv = [*argv, *expression.split(",")]
     elif expression:
         argv = [*argv, "-k", expression]
     say(f"== {name}: {title}")
