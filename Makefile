@@ -46,7 +46,7 @@ HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_o
             foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables handout hosts \
             intervals jail lane listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe \
             nft_resolver nft_rule nft_sets nft_uplink notes openings peers pins privileges prober programs \
-            programs_sandbox routes rules sandboxes selftest serve state steer_program sysctls unix_paths \
+            programs_sandbox routes rules sandboxes scratch selftest serve state steer_program sysctls unix_paths \
             upkeep uplink view
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
