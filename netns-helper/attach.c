@@ -415,6 +415,12 @@ int attach_close(struct attachment *a)
 	return r < 0 ? r : steer;
 }
 
+/* Runs in the namespace. */
+static int attach_repair_settings(void *arg)
+{
+	return sysctls_repair(arg);
+}
+
 void attach_repair(struct attachment *a)
 {
 	struct fault ignored = {""};
@@ -422,6 +428,8 @@ void attach_repair(struct attachment *a)
 	if (a->lane == PROTO_LANE_BPF)
 		(void)programs_repair(a->programs, a->cgroup_fd, a->cgroup_id); /* see attach.h */
 	(void)attach_table(a, true, &ignored);
+	if (a->uplink && a->uplink->on)
+		(void)netns_within(a->netns_fd, attach_repair_settings, &a->uplink->sysctls);
 }
 
 int attach_reopen(struct attachment *a, struct fault *fault)

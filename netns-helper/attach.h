@@ -93,7 +93,7 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
  * 0 or -errno of what could not be done; the rest is done all the same.
  */
 int attach_close(struct attachment *a);
-/* Puts back what somebody has taken away of programs and table, closed. What cannot be put back is seen by the next self-test. */
+/* Puts back what somebody has taken away of programs, table and settings, closed. What cannot be put back is seen by the next self-test. */
 void attach_repair(struct attachment *a);
 /* As attach_finish() left it. 0, or -errno with the reason. */
 int attach_reopen(struct attachment *a, struct fault *fault);
