@@ -152,7 +152,8 @@ static __always_inline unsigned record_of_class(__u64 class)
  */
 static __always_inline bool record_budget(__u64 account, __u64 now, __u64 *ret_flags)
 {
-	struct budget *b = bpf_map_lookup_elem(&budgets, &account);
+	struct budget *b = account ? bpf_map_lookup_elem(&budgets, &account)
+				   : bpf_get_local_storage(&nested, 0);
 	__u64 second = now / 1000000000, before;
 
 	if (!b)

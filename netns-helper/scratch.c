@@ -89,8 +89,8 @@ static int scratch_take(struct scratch *s, const char *path)
 
 	*share = (struct scratch_share){.path = path, .tree = -1};
 	if (!scratch_is(path)) {
-		share->tree = open_tree(AT_FDCWD, path,
-			OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		share->tree = open_tree(
+			AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 		if (share->tree < 0)
 			return -errno;
 	}
@@ -129,7 +129,8 @@ int scratch_open(struct scratch *s, const char *const *shares, size_t n, const c
 	for (size_t i = 0; i < n && r == 0; i++) {
 		if (scratch_odd(shares[i]) || !scratch_holds(shares[i]))
 			r = fault_set(fault, -EINVAL,
-				"--share: %s: wants an absolute path in /tmp, /var/tmp, /dev/shm or "
+				"--share: %s: wants an absolute path in /tmp, /var/tmp, /dev/shm "
+				"or "
 				"/run/user, without .. parts; what is elsewhere is seen anyway",
 				shares[i]);
 		else
@@ -171,7 +172,8 @@ static int scratch_above(int was, size_t row, const char *path)
 	int r = 0;
 
 	for (const char *at = path + n + 1; r == 0 && (at = strchr(at, '/')) && at[1]; at++) {
-		if (snprintf(part, sizeof(part), "%.*s", (int)(at - path), path) >= (int)sizeof(part))
+		if (snprintf(part, sizeof(part), "%.*s", (int)(at - path), path) >=
+			(int)sizeof(part))
 			return -ENAMETOOLONG;
 		r = scratch_copy(was, part, part + n + 1);
 	}
@@ -204,7 +206,8 @@ int scratch_directory(const struct scratch *s, const char *path)
 	if (row == SCRATCH_ROWS || s->was[row] < 0 || scratch_is(path))
 		return 0;
 	r = scratch_above(s->was[row], row, path);
-	return r < 0 ? r : scratch_copy(s->was[row], path, path + strlen(scratch_rows[row].path) + 1);
+	return r < 0 ? r
+		     : scratch_copy(s->was[row], path, path + strlen(scratch_rows[row].path) + 1);
 }
 
 /* Makes a directory of the tmpfs at `stage`, as a mount that is nowhere yet. A descriptor, or -errno. */

@@ -160,9 +160,10 @@ static int sysctls_judge(void *arg, const char *folder)
 		int is, r = sysctls_read(folder, name, &is);
 
 		if (r < 0)
-			return r == -ENOENT ? r
-					    : fault_set(arg, r, "%s of %s cannot be read: %s",
-						      sysctls_names[name].name, folder, strerror(-r));
+			return r == -ENOENT
+				       ? r
+				       : fault_set(arg, r, "%s of %s cannot be read: %s",
+						 sysctls_names[name].name, folder, strerror(-r));
 		if (is != sysctls_names[name].value)
 			return fault_set(arg, -ESTALE, "somebody has set %s of %s to %d, from %d",
 				sysctls_names[name].name, folder, is, sysctls_names[name].value);

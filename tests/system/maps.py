@@ -57,20 +57,22 @@ def _bpf(command, attributes):
     return result if result >= 0 else -ctypes.get_errno()
 
 
-def fill(path, key_size, value_size):
-    """Entries of no sandbox until there is room for no more; how many."""
+def fill(path, key_size, value_size, cookie=None, most=1 << 30):
+    """Entries of no sandbox, or of that one, until there are so many or there is room for no more; how many."""
     name = ctypes.create_string_buffer(path.encode())
     map_fd = _bpf(_GET, struct.pack("QII", ctypes.addressof(name), 0, 0))
     assert map_fd >= 0, os.strerror(-map_fd)
     value = ctypes.create_string_buffer(value_size)
     count = 0
     try:
-        while True:
-            key = ctypes.create_string_buffer(struct.pack("QQ", (1 << 60) + count, 0).ljust(key_size, b"\0"), key_size)
+        while count < most:
+            head = struct.pack("QQ", cookie, count) if cookie else struct.pack("QQ", (1 << 60) + count, 0)
+            key = ctypes.create_string_buffer(head.ljust(key_size, b"\0"), key_size)
             attributes = struct.pack("IIQQQ", map_fd, 0, ctypes.addressof(key), ctypes.addressof(value), 1)
             if _bpf(_UPDATE, attributes) < 0:
                 return count
             count += 1
+        return count
     finally:
         os.close(map_fd)
 

@@ -34,6 +34,8 @@ struct kernel {
 	struct kernel_early *early; /* refusals of sandboxes that are not known yet, KERNEL_EARLY */
 	unsigned nearly;
 	struct losses foreign, dialler; /* told of the accounts that are no sandbox's */
+	unsigned pairs; /* in the map of uses, if they are counted: those of sandboxes too */
+	bool counted;
 	uint64_t uses_untold; /* uses that the full map has no room for */
 };
 
