@@ -218,7 +218,7 @@ $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base
 # signals that an attempt dies of
 ATTEMPTS := arena capset cgroups controls crew families fastopen foreign forms inbound links methods old options \
             outsider packet packets passing process raw scene udp uring
-$(B)/tests/battery/attempts: HARD := -fPIE
+$(B)/tests/battery/attempts: CFLAGS := -std=gnu11 -O2 -g $(WARN) -fPIE
 $(B)/tests/battery/attempts: LDHARD := -pie
 $(B)/tests/battery/attempts: $(patsubst %,$(B)/tests/battery/%.o,$(ATTEMPTS))
 	$(call say,LD,$@)
