@@ -457,6 +457,8 @@ void attach_shut(struct attachment *a)
 	bool reachable = a->inside && a->listeners.dns[0] >= 0;
 	struct fault ignored = {""};
 
+	if (a->programs)
+		a->account = programs_leave_account(a->programs);
 	programs_detach(a->programs);
 	a->programs = NULL;
 	steer_program_detach(a->steer);
@@ -473,6 +475,8 @@ void attach_undo(struct attachment *a)
 	struct fault ignored = {""};
 
 	attach_shut(a);
+	programs_forget_account(a->account, a->cookie);
+	a->account = NULL;
 	a->left_closed =
 		a->mode == PROTO_UPLINK && a->active && a->nft && cgroup_populated(a->cgroup_fd);
 	if (a->left_closed)

@@ -50,6 +50,8 @@ struct attachment {
 	const struct hosts_list *hosts; /* borrowed, followed live */
 	struct programs_sandbox *programs; /* this and the next: NULL in the nft lane */
 	struct steer_netns *steer;
+	struct programs
+		*account; /* where its counters still are, after attach_shut(); NULL = nowhere */
 	bool resolver; /* the container runtime has its own at 127.0.0.11 */
 	struct capture_opening
 		*openings; /* owned: what the policy lifts, for a table that is loaded again */
@@ -103,7 +105,8 @@ int attach_renew_hosts(struct attachment *a);
 
 /*
  * Takes the programs out and closes the listeners: nothing new is let in or captured. Addresses and routes stay, so that
- * the ends of the connections that the daemon now breaks off still reach their peers. May be called again.
+ * the ends of the connections that the daemon now breaks off still reach their peers, and so do the counters, which it
+ * has not told to the end. May be called again.
  */
 void attach_shut(struct attachment *a);
 /*

@@ -112,6 +112,13 @@ int programs_repair(struct programs_sandbox *s, int cgroup_fd, uint64_t cgroup_i
 int programs_counters(const struct programs_sandbox *s, struct capture_verdicts *ret);
 
 /*
+ * Before programs_detach(): the sandbox's counters stay until programs_forget_account(), for who reads them when it is
+ * gone. What to give that; NULL, which it takes, where there are none.
+ */
+struct programs *programs_leave_account(struct programs_sandbox *s);
+void programs_forget_account(struct programs *p, uint64_t netns);
+
+/*
  * Removes the sandbox's entry (from then on the programs refuse everything but loopback), the
  * programs, the other entries and the pins. Frees s. Takes NULL.
  */

@@ -74,6 +74,31 @@ def test_above_the_budget_lines_and_the_suppressed_are_the_counter(attach, stack
     assert len(stack.audit(mark, kind="losses", sandbox=box.id)) <= 10, "at most one a second"
 
 
+def test_what_was_suppressed_at_the_last_is_told_at_the_detach(attach, another_stack):
+    """The daemon learns of the flood and of the detach together."""
+    stack = another_stack("leaves")
+    box, mark, before = settled(attach, stack)
+    os.kill(stack.daemon.pid, signal.SIGSTOP)
+    try:
+        box.python(FLOOD.format(count=3000, address="10.1.0.1"))
+        after = maps.verdicts(stack, box)
+        detach = subprocess.Popen(
+            [stack.tool("sallyport-netns"), "--state", stack.state, "detach", "--id", box.id], stderr=subprocess.PIPE)
+        until(lambda: box.id not in {maps.text(e["value"]["id"]) for e in maps.entries(stack, "sandboxes")}, "its programs to go")
+        kept = [e for e in maps.entries(stack, "verdicts")]
+    finally:
+        os.kill(stack.daemon.pid, signal.SIGCONT)
+    assert detach.wait(20) == 0, detach.stderr.read()
+    detach.stderr.close()
+    box.attached = False
+    assert after["suppressed"] - before["suppressed"] > 1000 and after["private"] == 3000
+    lines = [e for e in refusals(stack, box, mark) if e["reason"] == "private range"]
+    told = until(lambda: stack.audit(mark, kind="losses", sandbox=box.id), "the line of losses")[-1]
+    assert len(lines) + told["suppressed"] - before["suppressed"] + told["lost"] - before["lost"] == 3000
+    left = len(maps.entries(stack, "verdicts"))
+    assert left == len(kept) - 1, "and then the counters go"
+
+
 def test_what_the_ring_has_no_room_for_is_counted_as_lost(attach, another_stack):
     """The reader stands still; each round is a second's budget."""
     stack = another_stack("full-ring")

@@ -114,11 +114,6 @@ void kernel_joined(struct kernel *k, struct sandbox *s)
 	k->counted = false;
 }
 
-void kernel_leaves(struct kernel *k)
-{
-	refusals_drain(k->refusals);
-}
-
 static void kernel_tell_losses(
 	struct kernel *k, uint64_t netns, const char *id, const char *rule, struct losses *told)
 {
@@ -135,6 +130,14 @@ static void kernel_tell_losses(
 	e.suppressed = now.suppressed;
 	e.lost = now.lost;
 	(void)audit_write(k->audit, &e); /* a lost line is counted there */
+}
+
+void kernel_leaves(struct kernel *k, struct sandbox *s)
+{
+	if (!k->refusals)
+		return;
+	refusals_drain(k->refusals);
+	kernel_tell_losses(k, s->at.netns, s->at.id, "kernel", &s->losses);
 }
 
 void kernel_look(struct kernel *k)

@@ -48,10 +48,11 @@ void kernel_lost(struct kernel *k);
 void kernel_done(struct kernel *k);
 
 /*
- * A sandbox is now in the list: what it did before is written. And one is about to leave it: what it did until now is.
+ * A sandbox is now in the list: what it did before is written. And one is about to leave it: what it did until now is, with
+ * what its counters say at the last.
  */
 void kernel_joined(struct kernel *k, struct sandbox *s);
-void kernel_leaves(struct kernel *k);
+void kernel_leaves(struct kernel *k, struct sandbox *s);
 /* Now and then: tells in the audit what the counters say that was told by no event. */
 void kernel_look(struct kernel *k);
 /* A sandbox is gone, or those that a helper did not offer again: their uses go. */
