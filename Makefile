@@ -47,7 +47,7 @@ HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_o
             intervals jail lane leftovers listeners loop main netlink netns nft nft_batch nft_input nft_lane \
             nft_probe \
             nft_resolver nft_rule nft_sets nft_uplink notes openings peers pins privileges prober programs \
-            programs_sandbox routes rules sandboxes selftest serve state steer_program sysctls unix_paths \
+            programs_sandbox routes rules sandboxes scratch selftest serve state steer_program sysctls unix_paths \
             upkeep uplink view
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
@@ -219,7 +219,7 @@ $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base
 # signals that an attempt dies of
 ATTEMPTS := arena capset cgroups controls crew families fastopen foreign forms inbound links methods old options \
             outsider packet packets passing process raw scene udp uring
-$(B)/tests/battery/attempts: HARD := -fPIE
+$(B)/tests/battery/attempts: CFLAGS := -std=gnu11 -O2 -g $(WARN) -fPIE
 $(B)/tests/battery/attempts: LDHARD := -pie
 $(B)/tests/battery/attempts: $(patsubst %,$(B)/tests/battery/%.o,$(ATTEMPTS))
 	$(call say,LD,$@)

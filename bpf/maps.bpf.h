@@ -39,6 +39,17 @@ struct {
 	__type(value, struct budget);
 } budgets SEC(".maps") __weak;
 
+/*
+ * The same for account 0, one for each cgroup that the programs are attached to: in namespaces that a sandbox has
+ * made it has a budget of its own, and takes none of another's. Storage of the cgroup of the attachment, not of the
+ * caller's below it: made and freed by the kernel with the links.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
+	__type(key, __u64);
+	__type(value, struct budget);
+} nested SEC(".maps") __weak;
+
 /* Who connected this socket; written by connect4/6, read by sockops, freed with the socket. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);

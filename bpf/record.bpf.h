@@ -188,7 +188,8 @@ static __always_inline __u64 record_wake(__u64 second)
 /* May this account raise an event now? Racing processors may overspend it by a few. */
 static __always_inline bool record_budget(__u64 account, __u64 second)
 {
-	struct budget *b = bpf_map_lookup_elem(&budgets, &account);
+	struct budget *b = account ? bpf_map_lookup_elem(&budgets, &account)
+				   : bpf_get_local_storage(&nested, 0);
 
 	if (!b)
 		return false;

@@ -56,6 +56,7 @@ static const struct arguments_row arguments_rows[] = {
 	{"--user", ARGUMENTS_TEXT, AT(user), ARGUMENTS_ENTER, 0, "USER", "who the command runs as (SUDO_USER, else nobody)", NULL, NULL},
 	{"--trust", ARGUMENTS_TEXT, AT(trust), ARGUMENTS_ENTER, 0, "DIR", "more trust files; its bundle.pem and ca.pem go before those made here", NULL, NULL},
 	{"--hide", ARGUMENTS_MANY, AT(hide), ARGUMENTS_ENTER, 0, "FILE", "a file that the command sees empty", NULL, NULL},
+	{"--share", ARGUMENTS_MANY, AT(share), ARGUMENTS_ENTER, 0, "PATH", "what it sees of the machine's /tmp, /var/tmp, /dev/shm, /run/user; several are allowed", NULL, NULL},
 	{"--env", ARGUMENTS_MANY, AT(env), ARGUMENTS_ENTER, 0, "NAME[=VALUE]", "a variable; NAME alone: the caller's, kept out of ps", NULL, NULL},
 };
 

@@ -21,7 +21,7 @@ struct arguments {
 	const char *state, *daemon_user, *id, *netns, *cgroup, *policy, *mode, *bounding, *lane,
 		*user, *trust;
 	bool private, hold, own_cgroup, strict, daemon;
-	struct arguments_list search, unix_paths, env, hide;
+	struct arguments_list search, unix_paths, env, hide, share;
 	char **rest; /* after --; NULL-terminated */
 };
 

@@ -403,6 +403,12 @@ int attach_close(struct attachment *a)
 	return programs_deactivate(a->programs);
 }
 
+/* Runs in the namespace. */
+static int attach_repair_settings(void *arg)
+{
+	return sysctls_repair(arg);
+}
+
 void attach_repair(struct attachment *a)
 {
 	struct fault ignored = {""};
@@ -410,6 +416,8 @@ void attach_repair(struct attachment *a)
 	if (a->lane == PROTO_LANE_BPF)
 		(void)programs_repair(a->programs); /* see attach.h */
 	(void)attach_table(a, true, &ignored);
+	if (a->uplink && a->uplink->on)
+		(void)netns_within(a->netns_fd, attach_repair_settings, &a->uplink->sysctls);
 }
 
 int attach_reopen(struct attachment *a, struct fault *fault)
@@ -439,6 +447,8 @@ void attach_shut(struct attachment *a)
 	bool reachable = a->inside && a->listeners.dns[0] >= 0;
 	struct fault ignored = {""};
 
+	if (a->programs)
+		a->account = programs_leave_account(a->programs);
 	programs_detach(a->programs);
 	a->programs = NULL;
 	steer_program_detach(a->steer);
@@ -455,6 +465,8 @@ void attach_undo(struct attachment *a)
 	struct fault ignored = {""};
 
 	attach_shut(a);
+	programs_forget_account(a->account, a->cookie);
+	a->account = NULL;
 	a->left_closed =
 		a->mode == PROTO_UPLINK && a->active && a->nft && cgroup_populated(a->cgroup_fd);
 	if (a->left_closed)

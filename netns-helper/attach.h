@@ -50,6 +50,8 @@ struct attachment {
 	const struct hosts_list *hosts; /* borrowed, followed live */
 	struct programs_sandbox *programs; /* this and the next: NULL in the nft lane */
 	struct steer_netns *steer;
+	struct programs
+		*account; /* where its counters still are, after attach_shut(); NULL = nowhere */
 	bool resolver; /* the container runtime has its own at 127.0.0.11 */
 	struct capture_opening
 		*openings; /* owned: what the policy lifts, for a table that is loaded again */
@@ -93,7 +95,7 @@ int attach_finish(struct attachment *a, const uint8_t digest[32],
  * 0 or -errno of what could not be done; the rest is done all the same.
  */
 int attach_close(struct attachment *a);
-/* Puts back what somebody has taken away of programs and table, closed. What cannot be put back is seen by the next self-test. */
+/* Puts back what somebody has taken away of programs, table and settings, closed. What cannot be put back is seen by the next self-test. */
 void attach_repair(struct attachment *a);
 /* As attach_finish() left it. 0, or -errno with the reason. */
 int attach_reopen(struct attachment *a, struct fault *fault);
@@ -103,7 +105,8 @@ int attach_renew_hosts(struct attachment *a);
 
 /*
  * Takes the programs out and closes the listeners: nothing new is let in or captured. Addresses and routes stay, so that
- * the ends of the connections that the daemon now breaks off still reach their peers. May be called again.
+ * the ends of the connections that the daemon now breaks off still reach their peers, and so do the counters, which it
+ * has not told to the end. May be called again.
  */
 void attach_shut(struct attachment *a);
 /*

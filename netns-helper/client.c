@@ -276,6 +276,8 @@ int client_enter(const struct arguments *a)
 		.id = a->id,
 		.hide = a->hide.items,
 		.nhide = a->hide.n,
+		.share = a->share.items,
+		.nshare = a->share.n,
 		.env = a->env.items,
 		.nenv = a->env.n,
 		.command = a->rest,

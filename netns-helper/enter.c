@@ -35,6 +35,7 @@
 #include "netns-helper/handout.h"
 #include "netns-helper/jail.h"
 #include "netns-helper/privileges.h"
+#include "netns-helper/scratch.h"
 #include "netns-helper/view.h"
 
 #include "base/cleanup.h"
@@ -222,10 +223,21 @@ static int enter_join(const struct enter_spec *spec)
 	return 0;
 }
 
+/* Who starts in /tmp itself sees none of what he sees outside. */
+static void enter_say_scratch(const struct enter_spec *spec, const char *directory)
+{
+	if (scratch_is(directory) && spec->nshare == 0)
+		log_warn("the sandbox has a %s of its own, which is empty: start in a directory "
+			 "below it, "
+			 "or see --share",
+			directory);
+}
+
 /* pid 1's way inside. 0 or -errno, logged. */
 static int enter_inside(
 	const struct enter_spec *spec, const struct handout *handout, const struct passwd *user)
 {
+	char directory[PATH_MAX];
 	const struct view_spec view = {
 		.state = spec->state,
 		.ca = slice_of(handout->ca, handout->ca_n),
@@ -233,14 +245,17 @@ static int enter_inside(
 		.search = spec->search,
 		.hide = spec->hide,
 		.nhide = spec->nhide,
+		.share = spec->share,
+		.nshare = spec->nshare,
+		.directory = directory,
 	};
 	bool vsock = jail_vsock();
 	struct fault fault = {""};
-	char directory[PATH_MAX];
 	int r;
 
-	if (!getcwd(directory, sizeof(directory)))
+	if (!getcwd(directory, sizeof(directory)) || directory[0] != '/')
 		(void)snprintf(directory, sizeof(directory), "/");
+	enter_say_scratch(spec, directory);
 	r = enter_join(spec);
 	if (r < 0)
 		return r;
@@ -280,7 +295,10 @@ static void enter_execute(char **command)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)execvp(command[0], command);
 	r = -errno;
-	(void)log_errno(r, "%s", command[0]);
+	(void)log_errno(r, "%s%s", command[0],
+		r == -ENOENT && scratch_holds(command[0])
+			? " (the machine's is another: see --share)"
+			: "");
 	_exit(r == -ENOENT ? ENTER_ABSENT : ENTER_CANNOT);
 }
 

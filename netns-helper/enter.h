@@ -24,6 +24,8 @@ struct enter_spec {
 	const char *trust; /* NULL or a directory with files of view.h */
 	const char *const *hide; /* files that the command sees empty */
 	size_t nhide;
+	const char *const *share; /* what of the machine's /tmp and the like it sees, scratch.h */
+	size_t nshare;
 	const char *const *env; /* "NAME=VALUE", or "NAME" for the caller's value */
 	size_t nenv;
 	char **command; /* NULL-terminated, not empty */

@@ -9,8 +9,11 @@
  *             brings. Those that a kernel makes in each namespace are let be while they are down
  *   XDP, tc   a program or filter on lo is asked behind the table and may hand its packets to an interface; one on an
  *             interface may hand what came in to lo, where it would be served as the sandbox's
+ *   tcx       (Linux 6.6) the same, and netkit's own (6.7), without a qdisc to be seen by: bpf(2) alone tells of them.
+ *             Of a netkit device whose other end is outside it does not, and its programs are the outside's. Where
+ *             bpf(2) is closed to root it was to those who were here before
  *
- * #syscalls: those of netlink_dump()
+ * #syscalls: bpf (BPF_PROG_QUERY), those of netlink_dump()
  */
 #include <errno.h>
 #include <linux/if_link.h>
@@ -19,6 +22,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include <bpf/bpf.h>
 
 #include "netns-helper/foreign_internal.h"
 #include "netns-helper/netlink.h"
@@ -34,11 +39,24 @@ static const char *const foreign_links_plain[] = {
 static const char *const foreign_links_fallback[] = {
 	"tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"};
 
+/* Of a newer uapi/linux/bpf.h: enum bpf_attach_type. */
+static const struct {
+	int type;
+	const char *name;
+} foreign_links_hooks[] = {
+	{46, "tcx/ingress"},
+	{47, "tcx/egress"},
+	{54, "netkit/primary"},
+	{55, "netkit/peer"},
+};
+
 /* The first that was found; kind "" = none. */
 struct foreign_link {
 	char name[IF_NAMESIZE];
 	char kind[32];
 	bool xdp;
+	const char *hook; /* one that has a program; NULL = none has */
+	int error; /* -errno: it cannot be told whether one has */
 };
 
 struct foreign_qdisc {
@@ -78,12 +96,40 @@ static bool foreign_links_xdp(const struct nlattr *xdp)
 	return false;
 }
 
+/* What says that there is none: an older kernel, a hook that nobody has used, a device that has no such hook. */
+static bool foreign_links_none(int r)
+{
+	static const int none[] = {EINVAL, ENOENT, ENXIO, EOPNOTSUPP, EACCES, EPERM, ENOSYS};
+
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+		if (r == -none[i])
+			return true;
+	return false;
+}
+
+/* The device's hook that has a program; NULL = none has. */
+static const char *foreign_links_programs(int index, int *ret_error)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(foreign_links_hooks); i++) {
+		uint32_t n = 0;
+		int r = bpf_prog_query(index, (enum bpf_attach_type)foreign_links_hooks[i].type, 0,
+			NULL, NULL, &n); /* an index in the place of a descriptor */
+
+		if (r == 0 && n > 0)
+			return foreign_links_hooks[i].name;
+		if (r < 0 && !foreign_links_none(r))
+			*ret_error = r;
+	}
+	return NULL;
+}
+
 static int foreign_each_link(const struct nlmsghdr *message, void *arg)
 {
 	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
 	const char *name = "?", *kind = "";
 	struct foreign_link *found = arg;
 	const struct nlattr *attr;
+	const char *hook = NULL;
 	bool xdp = false;
 
 	mnl_attr_for_each(attr, message, sizeof(*link))
@@ -99,7 +145,8 @@ static int foreign_each_link(const struct nlmsghdr *message, void *arg)
 	}
 	if (found->kind[0])
 		return MNL_CB_OK;
-	if (!xdp) {
+	hook = foreign_links_programs(link->ifi_index, &found->error);
+	if (!xdp && !hook) {
 		if (!kind[0] ||
 			foreign_among(foreign_links_plain, ARRAY_SIZE(foreign_links_plain), kind))
 			return MNL_CB_OK;
@@ -109,6 +156,7 @@ static int foreign_each_link(const struct nlmsghdr *message, void *arg)
 			return MNL_CB_OK;
 	}
 	found->xdp = xdp;
+	found->hook = hook;
 	(void)snprintf(found->name, sizeof(found->name), "%s", name); /* fits */
 	(void)snprintf(found->kind, sizeof(found->kind), "%s", kind[0] ? kind : "?"); /* cut */
 	foreign_printable(found->name);
@@ -169,6 +217,15 @@ int foreign_links_verify(struct fault *fault)
 		return fault_set(fault, -EBUSY,
 			"--netns: has an XDP program on %s: ip link set %s xdp off", link.name,
 			link.name);
+	if (link.kind[0] && link.hook)
+		return fault_set(fault, -EBUSY,
+			"--netns: has a BPF program at %s of %s, which is asked behind ours: "
+			"bpftool net detach, or end the process that holds its link",
+			link.hook, link.name);
+	if (link.error)
+		return fault_set(fault, link.error,
+			"cannot ask for the BPF programs on the links of the network namespace: %s",
+			strerror(-link.error));
 	if (link.kind[0])
 		return fault_set(fault, -EBUSY,
 			"--netns: has the link %s of kind %s, by which a process in it can pass "

@@ -122,6 +122,13 @@ int programs_repair(struct programs_sandbox *s);
 int programs_counters(const struct programs_sandbox *s, struct capture_verdicts *ret);
 
 /*
+ * Before programs_detach(): the sandbox's counters stay until programs_forget_account(), for who reads them when it is
+ * gone. What to give that; NULL, which it takes, where there are none.
+ */
+struct programs *programs_leave_account(struct programs_sandbox *s);
+void programs_forget_account(struct programs *p, uint64_t netns);
+
+/*
  * Makes the sandbox's entry inactive (from then on the programs refuse everything but loopback), removes the
  * programs, the entries and the pins. Frees s. Takes NULL.
  */

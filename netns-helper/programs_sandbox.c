@@ -271,6 +271,20 @@ int programs_counters(const struct programs_sandbox *s, struct capture_verdicts 
 	return bpf_map_lookup_elem(bpf_map__fd(s->set->bpf->maps.verdicts), &s->netns, ret);
 }
 
+struct programs *programs_leave_account(struct programs_sandbox *s)
+{
+	if (!s || !s->in_verdicts)
+		return NULL;
+	s->in_verdicts = false;
+	return s->set;
+}
+
+void programs_forget_account(struct programs *p, uint64_t netns)
+{
+	if (p)
+		(void)bpf_map_delete_elem(bpf_map__fd(p->bpf->maps.verdicts), &netns);
+}
+
 void programs_detach(struct programs_sandbox *s)
 {
 	const struct capture_bpf *bpf;

@@ -4,7 +4,8 @@
  * somebody detached a link or flushed a table. So knocks are made at a place of our own (bpf/probe.h), and both are
  * wanted: the refusal, which alone says little since a broken sandbox refuses too, and a counter that moved.
  *
- *   is it there     the path leads to the same cgroup; each program's link is attached to it; sk_lookup's to the netns
+ *   is it there     the path leads to the same cgroup; each program's link is attached to it; sk_lookup's to the netns;
+ *                   with an uplink, its settings are those of the attach (uid 0 of the sandbox owns /proc/sys/net)
  *   from inside     a child that is made in the cgroup (a socket's cgroup is its maker's) and enters the netns:
  *                   connect and sendto, both families. Each is ECONNREFUSED; the programs' counter moves for each.
  *   from outside    connect by sockets of the helper's own cgroup, made in the netns: the table's counter moves, and
@@ -84,6 +85,9 @@ static const char selftest_attach_again[] =
 static const char selftest_nobody_else[] =
 	"find out who changed it; mended by itself when it is as before, else detach and attach";
 
+static const char selftest_readonly[] =
+	"mended by itself; keep /proc/sys read-only for the sandbox's processes, as runtimes do";
+
 static const char selftest_frozen[] = "its cgroup is frozen";
 static const char selftest_thaw[] = "thaw it: echo 0 > cgroup.freeze";
 static const char selftest_limits[] = "see the cgroup's limits: pids.max, memory.max, cpu.max";
@@ -97,6 +101,19 @@ static void selftest_set(struct selftest *t, enum selftest_outcome outcome, cons
 }
 
 /* ---- is it there */
+
+struct selftest_settings {
+	const struct sysctls *sysctls;
+	struct fault *why;
+};
+
+/* Runs in the namespace. */
+static int selftest_look_at_settings(void *arg)
+{
+	const struct selftest_settings *s = arg;
+
+	return sysctls_verify(s->sysctls, s->why);
+}
 
 static void selftest_look(struct selftest *t)
 {
@@ -116,6 +133,12 @@ static void selftest_look(struct selftest *t)
 		(programs_verify(a->programs, why) < 0 ||
 			steer_program_verify(a->steer, a->identity.ino, why) < 0))
 		selftest_set(t, SELFTEST_BAD, selftest_nobody_else);
+	if (a->uplink && a->uplink->on && t->early.outcome != SELFTEST_BAD) {
+		struct selftest_settings settings = {&a->uplink->sysctls, why};
+
+		if (netns_within(a->netns_fd, selftest_look_at_settings, &settings) < 0)
+			selftest_set(t, SELFTEST_BAD, selftest_readonly);
+	}
 }
 
 /* Runs in the namespace. */

@@ -93,8 +93,9 @@ static int sysctls_groups(struct sysctls *s)
 }
 
 /* Reads all first: what is noted is complete whenever anything has been written. */
-static int sysctls_folder(struct sysctls *s, const char *folder)
+static int sysctls_folder(void *arg, const char *folder)
 {
+	struct sysctls *s = arg;
 	struct sysctls_saved *saved = &s->saved[s->n];
 	int r = 0;
 
@@ -111,7 +112,8 @@ static int sysctls_folder(struct sysctls *s, const char *folder)
 	return r;
 }
 
-static int sysctls_folders(struct sysctls *s)
+/* Each folder but that of lo, until one is not 0. */
+static int sysctls_each(int (*visit)(void *arg, const char *folder), void *arg)
 {
 	const struct dirent *entry;
 	DIR *dir = opendir(sysctls_conf);
@@ -122,7 +124,7 @@ static int sysctls_folders(struct sysctls *s)
 	while (r == 0 && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.' || strcmp(entry->d_name, "lo") == 0)
 			continue;
-		r = sysctls_folder(s, entry->d_name);
+		r = visit(arg, entry->d_name);
 		if (r == -ENOENT)
 			r = 0; /* an interface that went meanwhile */
 	}
@@ -133,7 +135,7 @@ static int sysctls_folders(struct sysctls *s)
 int sysctls_set_up(struct fault *fault, struct sysctls *ret)
 {
 	struct sysctls done = {.n = 0};
-	int r = sysctls_folders(&done);
+	int r = sysctls_each(sysctls_folder, &done);
 
 	if (r < 0)
 		(void)fault_set(fault, r,
@@ -150,6 +152,56 @@ int sysctls_set_up(struct fault *fault, struct sysctls *ret)
 	}
 	*ret = done;
 	return 0;
+}
+
+static int sysctls_judge(void *arg, const char *folder)
+{
+	for (size_t name = 0; name < SYSCTLS_NAMES; name++) {
+		int is, r = sysctls_read(folder, name, &is);
+
+		if (r < 0)
+			return r == -ENOENT
+				       ? r
+				       : fault_set(arg, r, "%s of %s cannot be read: %s",
+						 sysctls_names[name].name, folder, strerror(-r));
+		if (is != sysctls_names[name].value)
+			return fault_set(arg, -ESTALE, "somebody has set %s of %s to %d, from %d",
+				sysctls_names[name].name, folder, is, sysctls_names[name].value);
+	}
+	return 0;
+}
+
+int sysctls_verify(const struct sysctls *sysctls, struct fault *fault)
+{
+	int is, r = sysctls_each(sysctls_judge, fault);
+
+	if (r < 0 || !sysctls->mld_set)
+		return r;
+	r = sysctls_get(sysctls_mld, &is);
+	if (r < 0)
+		return fault_set(fault, r, "%s cannot be read: %s", sysctls_mld, strerror(-r));
+	return is == 1 ? 0
+		       : fault_set(fault, -ESTALE, "somebody has set %s to %d, from 1", sysctls_mld,
+				 is);
+}
+
+static int sysctls_set_folder(void *arg, const char *folder)
+{
+	(void)arg;
+	for (size_t name = 0; name < SYSCTLS_NAMES; name++) {
+		int r = sysctls_write(folder, name, sysctls_names[name].value);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int sysctls_repair(const struct sysctls *sysctls)
+{
+	int r = sysctls_each(sysctls_set_folder, NULL);
+
+	return r < 0 || !sysctls->mld_set ? r : sysctls_put(sysctls_mld, 1);
 }
 
 void sysctls_take_back(const struct sysctls *sysctls)

@@ -36,6 +36,11 @@ struct sysctls {
  */
 int sysctls_set_up(struct fault *fault, struct sysctls *ret);
 
+/* Whether all is still as it was set, on interfaces that came later too: 0, or -errno with what is not. */
+int sysctls_verify(const struct sysctls *sysctls, struct fault *fault);
+/* Sets it again. 0 or -errno. */
+int sysctls_repair(const struct sysctls *sysctls);
+
 /* The old values again; an interface that is gone is no failure. */
 void sysctls_take_back(const struct sysctls *sysctls);
 

@@ -2,7 +2,8 @@
 /*
  * view.c – the mounts of a sandbox. Files stay the host's: this confines the network, and here only
  * what leads around it is taken away: state directories, unix sockets of services that would act
- * for the caller outside, other processes, control of the own cgroup.
+ * for the caller outside (with the directories in which anybody may make some, scratch.c), other
+ * processes, control of the own cgroup.
  *
  * The state directory is covered by a small tmpfs in which resolv.conf, the sandbox's CA, the bundle
  * with it and the caller's trust directory are: all of it ends with the mount namespace. Everything
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "netns-helper/cgroup.h"
+#include "netns-helper/scratch.h"
 #include "netns-helper/view.h"
 
 #include "base/cleanup.h"
@@ -49,7 +51,7 @@ static const char *const view_sockets[] = {
 	"/run/podman/podman.sock",
 };
 
-static const char *const view_directories[] = {"/run/user", "/run/libvirt"};
+static const char *const view_directories[] = {"/run/libvirt"};
 
 /* Kernel settings, which a root without capabilities still owns. */
 static const char *const view_kernel[] = {
@@ -247,23 +249,19 @@ static int view_cover_bundles(const struct view_spec *spec)
 	return r;
 }
 
-static int view_own_state(const struct view_spec *spec)
+/* trust: the trust directory, a mount that is nowhere yet; -1 = none. */
+static int view_own_state(const struct view_spec *spec, const struct scratch *scratch, int trust)
 {
-	_cleanup_close_ int tree = -1;
-	int r;
+	int r = scratch_directory(scratch, spec->state);
 
-	if (spec->trust) {
-		tree = open_tree(AT_FDCWD, spec->trust, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-		if (tree < 0)
-			return -errno;
-	}
-	r = view_hide(spec->state);
+	if (r == 0)
+		r = view_hide(spec->state);
 	if (r == 0)
 		r = view_resolver(spec);
 	if (r == 0 && spec->ca.n)
 		r = view_authorities(spec);
-	if (r == 0 && tree >= 0)
-		r = view_trust(spec, tree);
+	if (r == 0 && trust >= 0)
+		r = view_trust(spec, trust);
 	if (r == 0)
 		r = view_cover_bundles(spec);
 	return r < 0 ? r : view_readonly(spec->state, 0);
@@ -304,19 +302,21 @@ static int view_cgroups(void)
 	return view_readonly(path, 0);
 }
 
-int view_set_up(const struct view_spec *spec, struct fault *fault)
+/* What others made comes first, and what of that is shared; what is covered whatever is shared, behind it. */
+static int view_mounts(
+	const struct view_spec *spec, struct scratch *scratch, int trust, struct fault *fault)
 {
-	int r = view_private();
+	int r = view_cgroups();
 
-	if (r < 0)
-		return fault_set(fault, r, "cannot make the mounts private: %s", strerror(-r));
-	r = view_cgroups();
 	if (r < 0)
 		return fault_set(
 			fault, r, "cannot make the cgroup tree read-only: %s", strerror(-r));
+	r = scratch_mount(scratch, fault);
+	if (r < 0)
+		return r;
 	r = view_hide_states(spec->state);
 	if (r == 0)
-		r = view_own_state(spec);
+		r = view_own_state(spec, scratch, trust);
 	if (r < 0)
 		return fault_set(fault, r, "cannot cover %s, resolv.conf and the trust bundle: %s",
 			spec->state, strerror(-r));
@@ -332,4 +332,26 @@ int view_set_up(const struct view_spec *spec, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "cannot mount /proc: %s", strerror(-r));
 	return 0;
+}
+
+int view_set_up(const struct view_spec *spec, struct fault *fault)
+{
+	_cleanup_close_ int trust = -1;
+	struct scratch scratch;
+	int r = view_private();
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot make the mounts private: %s", strerror(-r));
+	if (spec->trust) {
+		trust = open_tree(AT_FDCWD, spec->trust, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+		if (trust < 0)
+			return fault_set(
+				fault, -errno, "--trust: %s: %s", spec->trust, strerror(errno));
+	}
+	r = scratch_open(&scratch, spec->share, spec->nshare, spec->directory, fault);
+	if (r < 0)
+		return r;
+	r = view_mounts(spec, &scratch, trust, fault);
+	scratch_close(&scratch);
+	return r;
 }

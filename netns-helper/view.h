@@ -24,11 +24,14 @@ struct view_spec {
 	const char (*search)[PROTO_NAME]; /* PROTO_SEARCH domains for resolv.conf */
 	const char *const *hide; /* files that are covered by /dev/null */
 	size_t nhide;
+	const char *const *share; /* what the command sees of /tmp and the like (scratch.h) */
+	size_t nshare;
+	const char *directory; /* the current one, which is shared too; NULL = none */
 };
 
 /*
- * In a new mount and pid namespace: hides state directories, sockets that lead outside and the
- * files to hide, makes STATE/ca.pem and STATE/bundle.pem (the system's bundle and the CA) and
+ * In a new mount and pid namespace: makes /tmp and the like its own, hides state directories, sockets
+ * that lead outside and the files to hide, makes STATE/ca.pem and STATE/bundle.pem (the system's bundle and the CA) and
  * covers the system's bundles with the latter, or with that of the trust directory, puts
  * resolv.conf in place, mounts a /proc of its own, makes /sys and the cgroup tree read-only. 0 or
  * -errno.

@@ -174,12 +174,12 @@ class Daemon:
 class Rig:
     count = 0
 
-    def __init__(self, *options):
+    def __init__(self, *options, parent="/run"):
         Rig.count += 1
         self.tree = cgroup_tree()
         self.cgroups = []
         self.daemons = []
-        self.parent = tempfile.mkdtemp(prefix=f"sptest{os.getpid()}-{Rig.count}-", dir="/run")
+        self.parent = tempfile.mkdtemp(prefix=f"sptest{os.getpid()}-{Rig.count}-", dir=parent)
         self.name = os.path.basename(self.parent)
         os.chmod(self.parent, 0o755)
         self.state = os.path.join(self.parent, "state")

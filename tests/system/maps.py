@@ -48,7 +48,8 @@ def refused(counters):
 # ---- bpf(2), for what bpftool would need a process each
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_BPF, _UPDATE, _GET, _BY_ID, _INFO = 321, 2, 7, 14, 15
+_BPF, _UPDATE, _LOAD, _GET, _BY_ID, _INFO, _LINK = 321, 2, 5, 7, 14, 15, 28
+_SCHED_CLS = 3
 
 
 def _bpf(command, attributes):
@@ -57,20 +58,22 @@ def _bpf(command, attributes):
     return result if result >= 0 else -ctypes.get_errno()
 
 
-def fill(path, key_size, value_size):
-    """Entries of no sandbox until there is room for no more; how many."""
+def fill(path, key_size, value_size, cookie=None, most=1 << 30):
+    """Entries of no sandbox, or of that one, until there are so many or there is room for no more; how many."""
     name = ctypes.create_string_buffer(path.encode())
     map_fd = _bpf(_GET, struct.pack("QII", ctypes.addressof(name), 0, 0))
     assert map_fd >= 0, os.strerror(-map_fd)
     value = ctypes.create_string_buffer(value_size)
     count = 0
     try:
-        while True:
-            key = ctypes.create_string_buffer(struct.pack("QQ", (1 << 60) + count, 0).ljust(key_size, b"\0"), key_size)
+        while count < most:
+            head = struct.pack("QQ", cookie, count) if cookie else struct.pack("QQ", (1 << 60) + count, 0)
+            key = ctypes.create_string_buffer(head.ljust(key_size, b"\0"), key_size)
             attributes = struct.pack("IIQQQ", map_fd, 0, ctypes.addressof(key), ctypes.addressof(value), 1)
             if _bpf(_UPDATE, attributes) < 0:
                 return count
             count += 1
+        return count
     finally:
         os.close(map_fd)
 
@@ -100,3 +103,17 @@ def _name(map_fd):
     info = ctypes.create_string_buffer(88)
     assert _bpf(_INFO, struct.pack("IIQ", map_fd, len(info), ctypes.addressof(info))) == 0
     return info.raw[24:40].split(b"\0")[0]  # struct bpf_map_info
+
+
+def link_program(index, kind):
+    """A tc program that passes everything on, at that hook (enum bpf_attach_type) of a link; the descriptor of both's link."""
+    code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xB7, 0, 0, -1, 0x95, 0, 0, 0))  # r0 = -1; exit
+    license_ = ctypes.create_string_buffer(b"GPL")
+    program = _bpf(_LOAD, struct.pack("IIQQIIQ", _SCHED_CLS, 2, ctypes.addressof(code), ctypes.addressof(license_), 0, 0, 0))
+    if program < 0:
+        raise OSError(-program, os.strerror(-program))
+    link = _bpf(_LINK, struct.pack("IIII", program, index, kind, 0))
+    os.close(program)
+    if link < 0:
+        raise OSError(-link, os.strerror(-link))
+    return link

@@ -151,7 +151,7 @@ class Sandbox:
         }
         return [
             self.stack.tool("sallyport-netns"), "--state", self.stack.state, "enter", "--id", self.id,
-            "--trust", self.trust, "--user", user,
+            "--trust", self.trust, "--user", user, "--share", self.stack.world.run,
             *(f"--env={name}={value}" for name, value in variables.items()), "--", *argv,
         ]
 

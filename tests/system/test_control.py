@@ -210,7 +210,13 @@ def test_ctl_credentials_check(world, stack):
     assert anybody.returncode == 1 and "sudo" in anybody.stderr
 
 
-def test_the_example_configuration_is_accepted(world, stack):
+def test_the_example_configuration_works_as_it_is(stack):
+    config = os.path.join(ROOT, "scripts", "examples", "daemon.yaml")
+    done = subprocess.run([stack.tool("sallyportd"), "--check-config", config], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "the configuration is good\nstate /run/sallyport\n"), done.stderr
+
+
+def test_the_example_configuration_is_accepted_with_its_credentials(world, stack):
     """With its files where the test can put them."""
     examples = os.path.join(ROOT, "scripts", "examples")
     texts = {}
@@ -220,7 +226,11 @@ def test_the_example_configuration_is_accepted(world, stack):
     for name in ("api-token", "git-token"):
         documents.write_secret(world, f"example-{name}", "an-example-of-a-value")
     document = documents.readable_by_daemon(world.write("example-credentials.yaml", texts["credentials.yaml"], 0o600))
-    config = world.write("example-daemon.yaml", texts["daemon.yaml"].replace("/etc/sallyport/credentials.yaml", document))
+    config = world.write(
+        "example-daemon.yaml", texts["daemon.yaml"].replace("/etc/sallyport/credentials.yaml", document)
+        .replace("#credentials:", "credentials:").replace("#  - {sandboxes", "  - {sandboxes"))
+    with open(config, encoding="utf-8") as file:
+        assert f"\n  - {{sandboxes: [\"agent-*\"], file: {document}}}" in file.read()
     done = subprocess.run([stack.tool("sallyportd"), "--check-config", config], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     agent = stack.ctl("credentials", "check", document, "--policy", os.path.join(examples, "agent.yaml"))

@@ -192,6 +192,21 @@ def test_a_name_server_that_is_silent_costs_no_more_than_the_deadline(sandbox):
     assert (reply.status, reply.refusal) == (504, "dns-timeout")
 
 
+def test_name_servers_that_do_not_answer_are_in_the_status(sandbox):
+    def noted():
+        found = [d for d in sandbox.stack.get("/v1/status")["degraded"] if d["feature"] == "resolver"]
+        return found[0]["reason"] if found else None
+
+    told(sandbox, "api.test")
+    assert noted() is None
+    for number in (1, 2):
+        told(sandbox, "silent.test")
+        assert noted() == f"no name server answers (lookups in a row: {number})"
+    assert "resolver" in sandbox.stack.ctl("status").stdout
+    told(sandbox, "api.test")
+    assert noted() is None
+
+
 def test_answers_live_a_minute_at_most(sandbox):
     assert all(rrset.ttl <= 60 for rrset in ask(sandbox, "api.test").answer)
 

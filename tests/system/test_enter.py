@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sallyport-netns enter`: who the command is, what it sees, and what the daemon handed out for it."""
+import contextlib
 import os
+import pathlib
 import signal
+import socket
 import subprocess
+import tempfile
 
 import pytest
 
@@ -62,10 +66,120 @@ def test_the_default_user_is_never_root(entered):
 def test_hidden_file_is_empty(entered, tmp_path):
     secret = tmp_path / "credentials.yaml"
     secret.write_text("the real value")
-    seen = entered("--user", "root", "--hide", str(secret), "--", "cat", str(secret))
+    share = ["--share", str(tmp_path)]
+    seen = entered("--user", "root", *share, "--hide", str(secret), "--", "cat", str(secret))
     assert (seen.returncode, seen.stdout) == (0, ""), seen
-    assert entered("--user", "root", "--", "cat", str(secret)).stdout == "the real value", "the control"
+    assert entered("--user", "root", *share, "--", "cat", str(secret)).stdout == "the real value", "the control"
     assert entered("--hide", str(tmp_path / "absent"), "--", "true").returncode == 0
+
+
+@pytest.fixture
+def outside():
+    """A folder in each directory in which anybody may make one, with the socket of some agent in it."""
+    with contextlib.ExitStack() as stack:
+        made = []
+        for parent in ("/tmp", "/var/tmp", "/dev/shm"):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sallyport-agent-", dir=parent))
+            os.chmod(folder, 0o755)
+            agent = stack.enter_context(socket.socket(socket.AF_UNIX))
+            agent.bind(f"{folder}/agent.sock")
+            os.chmod(f"{folder}/agent.sock", 0o777)
+            agent.listen()
+            made.append(folder)
+        yield made
+
+
+KNOCK = """
+import socket, sys
+for path in sys.argv[1:]:
+    with socket.socket(socket.AF_UNIX) as s:
+        try:
+            s.connect(path)
+            print("connected")
+        except OSError as e:
+            print(type(e).__name__)
+"""
+
+
+def knocked(entered, paths, *options, **more):
+    done = entered(*options, "--", "/usr/bin/python3", "-c", KNOCK, *paths, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_the_sandbox_has_a_tmp_of_its_own(entered, outside):
+    """/tmp/ is an allowed prefix, and there are the sockets of agents: here is nobody's but the sandbox's."""
+    sockets = [f"{folder}/agent.sock" for folder in outside]
+    assert knocked(entered, sockets) == ["FileNotFoundError"] * 3
+    shared = [word for folder in outside for word in ("--share", folder)]
+    assert knocked(entered, sockets, *shared) == ["connected"] * 3, "the control"
+    assert knocked(entered, sockets, "--share", sockets[0], "--share", "/var/tmp/") == ["connected"] * 2 + ["FileNotFoundError"]
+    whole = ["--share", "/tmp", "--share", "/var/tmp", "--share", "/dev/shm", "--share", "/run/user"]
+    assert knocked(entered, sockets, *whole) == ["connected"] * 3
+    script = """for d in /tmp /var/tmp /dev/shm /run/user; do stat -c '%a %u' $d; ls -A $d; echo made >$d/made; done
+    cat /tmp/made; find /tmp /var/tmp /dev/shm /run/user -type f; df --output=size /tmp /dev/shm | tail -n 2"""
+    done = entered("--", "sh", "-c", script)
+    lines = done.stdout.split("\n")
+    assert lines[:8] == ["1777 0", "1777 0", "1777 0", "755 0", "made", "/tmp/made", "/var/tmp/made", "/dev/shm/made"], done
+    memory = int(next(line for line in open("/proc/meminfo") if line.startswith("MemTotal")).split()[1])
+    assert int(lines[8]) == int(lines[9]) <= memory / 2 + 8
+    assert not os.path.exists("/tmp/made") and not os.path.exists("/dev/shm/made")
+
+
+def test_the_current_directory_is_shared(entered, outside):
+    folder = pathlib.Path(outside[0])
+    (folder / "open").mkdir()
+    (folder / "open" / "here").write_text("seen")
+    (folder / "beside").write_text("not seen")
+    script = "pwd; cat here; ls -A ..; ls -A /tmp; stat -c %a ..; echo back >made 2>/dev/null; true"
+    os.chmod(folder / "open", 0o777)
+    os.chmod(folder, 0o711)
+    done = entered("--user", "nobody", "--", "sh", "-c", script, cwd=folder / "open")
+    assert done.stdout.split("\n")[:1] == [f"{folder}/open"], done
+    assert done.stdout.split("\n")[1] == f"seen{folder.name}", "what it lies in can be passed, not listed, as outside"
+    assert (folder / "open" / "made").read_text() == "back\n"
+    assert "agent.sock" not in entered("--user", "root", "--", "ls", "-A", "..", cwd=folder / "open").stdout
+    os.chmod(folder, 0o700)
+    done = entered("--user", "nobody", "--", "sh", "-c", "pwd; cat " + str(folder / "open" / "here"), cwd=folder / "open")
+    assert done.stdout == "/\n" and "ermission denied" in done.stderr, "nobody reaches more than outside"
+
+
+def test_who_starts_in_tmp_is_told_that_it_is_another(entered):
+    done = entered("--", "sh", "-c", "pwd; ls -A", cwd="/tmp")
+    assert done.stdout == "/tmp\n" and "the sandbox has a /tmp of its own, which is empty" in done.stderr
+    missing = entered("--", "/tmp/nonexistent")
+    assert missing.returncode == 127 and "the machine's is another: see --share" in missing.stderr
+    assert "of its own" not in entered("--share", "/tmp", "--", "true", cwd="/tmp").stderr
+
+
+@pytest.mark.parametrize("path, wanted", [("/home/x", "seen anyway"), ("/tmp/../home", "without .. parts"), ("tmp/x", "absolute path"),
+    ("/tmp/nonexistent", "No such file or directory"), ("/tmpx", "seen anyway")])
+def test_what_cannot_be_shared_is_said(entered, path, wanted):
+    done = entered("--share", path, "--", "echo", "ran")
+    assert done.returncode == 125 and f"--share: {path}: " in done.stderr and wanted in done.stderr and not done.stdout
+
+
+def test_a_state_directory_in_tmp(tmp_path):
+    made = helper_rig.Rig(parent="/tmp")
+    try:
+        made.daemon()
+        made.attach()
+        done = made.ctl("enter", "--id", "a", "--", "sh", "-c", f"cat /etc/resolv.conf; ls -A {made.state} {made.parent}")
+        assert done.stdout.split("\n")[0] == "nameserver 192.0.2.1" and "helper.sock" not in done.stdout, done
+        done = made.ctl("enter", "--id", "a", "--share", "/tmp", "--", "ls", "-A", made.state)
+        assert done.stdout == "resolv.conf\n", done
+    finally:
+        _, left = made.close()
+    assert not left
+
+
+def test_kernel_settings_are_not_for_roots_in_the_sandbox(entered):
+    """uid 0 without capabilities owns /proc/sys all the same: arp_ignore=0 would let an uplink answer for its segment."""
+    paths = ["/proc/sys/net/ipv4/conf/all/arp_ignore", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/kernel/core_pattern"]
+    script = 'for f; do read -r was <$f; (echo "$was" >$f) 2>&1; done; mount -o remount,bind,rw /proc/sys; umount /proc/sys'
+    done = entered("--user", "root", "--", "sh", "-c", script, "sh", *paths)
+    assert done.stdout.count("Read-only file system") == 3, done
+    assert done.returncode != 0 and "denied" in done.stderr
 
 
 def test_value_of_the_callers_variable(entered):

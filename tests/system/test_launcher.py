@@ -3,7 +3,9 @@
 import json
 import os
 import signal
+import socket
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -89,7 +91,7 @@ def test_nobody_by_default_and_root_only_when_written_out(world, papers, clean):
     done = launcher.run(world, "run", *papers, "--", "sh", "-c", script)
     assert done.stdout.split()[0] == "nobody" and "shadow" not in done.stdout, done.stderr
     assert "the command runs as root" not in done.stderr
-    done = launcher.run(world, "run", *papers, "--user", "root", "--", "sh", "-c", script)
+    done = launcher.run(world, "run", *papers, "--share", world.run, "--user", "root", "--", "sh", "-c", script)
     assert done.stdout.split() == ["root", "shadow", "0"], "and the credentials document is covered: " + done.stderr
     assert done.stderr.count("the command runs as root: it can read and write root's files") == 1
 
@@ -187,6 +189,42 @@ def test_bad_papers_are_refused_before_the_command_runs(world, papers, clean, wh
     assert wanted in done.stderr and "<3>" not in done.stderr, done.stderr
     assert "IT RAN" not in done.stdout
     assert time.monotonic() - start < 10
+
+
+KNOCK = """
+import errno, os, socket, sys, tempfile
+def knock(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        return errno.errorcode.get(s.connect_ex(path), "connected")
+print(*map(knock, sys.argv[1:]))
+for folder in ("/tmp", os.getcwd()):
+    with tempfile.TemporaryDirectory(dir=folder) as own, socket.socket(socket.AF_UNIX) as server:
+        server.bind(own + "/s")
+        server.listen()
+        print("own", knock(own + "/s"))
+"""
+
+
+def test_sockets_of_the_users_other_programs_are_out_of_reach(world, papers, clean):
+    """Those of an agent in the machine's /tmp are not there; those in its /home are refused; what --unix names is reached."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary, tempfile.TemporaryDirectory(dir="/home") as home:
+        agents, paths = [], [f"{folder}/agent.sock" for folder in (temporary, home)]
+        for folder, path in zip((temporary, home), paths):
+            os.chmod(folder, 0o777)
+            agents.append(socket.socket(socket.AF_UNIX))
+            agents[-1].bind(path)
+            os.chmod(path, 0o777)
+            agents[-1].listen()
+        knock = ["--", "/usr/bin/python3", "-c", KNOCK, *paths]
+        done = launcher.run(world, "run", *papers, *knock, cwd=home)
+        assert done.stdout.splitlines()[0] == "ENOENT EACCES", done.stderr
+        assert done.stdout.splitlines()[1:] == ["own connected", "own EACCES"]
+        done = launcher.run(world, "run", *papers, "--unix", paths[0], "--unix", f"{home}/", *knock, cwd=home)
+        assert done.stdout.splitlines() == ["connected connected", "own EACCES", "own connected"], done.stderr
+        done = launcher.run(world, "run", *papers, "--share", temporary, *knock, cwd=home)
+        assert done.stdout.splitlines()[0] == "connected EACCES", done.stderr
+        for agent in agents:
+            agent.close()
 
 
 def test_two_runs_at_once(world, papers, clean):

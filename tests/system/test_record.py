@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import subprocess
 
 import client
 import documents
@@ -73,6 +74,31 @@ def test_above_the_budget_lines_and_the_suppressed_are_the_counter(attach, stack
     assert len(stack.audit(mark, kind="losses", sandbox=box.id)) <= 10, "at most one a second"
 
 
+def test_what_was_suppressed_at_the_last_is_told_at_the_detach(attach, another_stack):
+    """The daemon learns of the flood and of the detach together."""
+    stack = another_stack("leaves")
+    box, mark, before = settled(attach, stack)
+    os.kill(stack.daemon.pid, signal.SIGSTOP)
+    try:
+        box.python(FLOOD.format(count=3000, address="10.1.0.1"))
+        after = maps.verdicts(stack, box)
+        detach = subprocess.Popen(
+            [stack.tool("sallyport-netns"), "--state", stack.state, "detach", "--id", box.id], stderr=subprocess.PIPE)
+        until(lambda: box.id not in {maps.text(e["value"]["id"]) for e in maps.entries(stack, "sandboxes")}, "its programs to go")
+        kept = [e for e in maps.entries(stack, "verdicts")]
+    finally:
+        os.kill(stack.daemon.pid, signal.SIGCONT)
+    assert detach.wait(20) == 0, detach.stderr.read()
+    detach.stderr.close()
+    box.attached = False
+    assert after["suppressed"] - before["suppressed"] > 1000 and after["private"] == 3000
+    lines = [e for e in refusals(stack, box, mark) if e["reason"] == "private range"]
+    told = until(lambda: stack.audit(mark, kind="losses", sandbox=box.id), "the line of losses")[-1]
+    assert len(lines) + told["suppressed"] - before["suppressed"] + told["lost"] - before["lost"] == 3000
+    left = len(maps.entries(stack, "verdicts"))
+    assert left == len(kept) - 1, "and then the counters go"
+
+
 def test_what_the_ring_has_no_room_for_is_counted_as_lost(attach, another_stack):
     """The reader stands still; each round is a second's budget."""
     stack = another_stack("full-ring")
@@ -138,6 +164,76 @@ def test_uses_of_a_credential_are_counted_for_each_host(attach, stack):
     assert found[0]["value"]["ns"] > 0
     assert box.detach().returncode == 0
     until(lambda: not [e for e in maps.entries(stack, "uses") if e["key"]["netns"] == cookie], "the end of its uses")
+
+
+def pairs(stack, cookie):
+    """{(credential, host): count} of a sandbox, but for those that a test has put in."""
+    found = [e for e in maps.entries(stack, "uses") if e["key"]["netns"] == cookie and e["value"]["ns"]]
+    return {(maps.text(e["key"]["credential"]), maps.text(e["key"]["host"])): e["value"]["count"] for e in found}
+
+
+def test_no_sandbox_can_fill_the_map_of_uses(attach, another_stack, world):
+    """One that has a third of it may have no more pairs: its uses are counted together, and others have theirs as ever."""
+    stack = another_stack("shares", credentials=[("swap-*", documents.write_credentials(world, "share-of-uses"))])
+    hog, other, leaver = (attach(prefix="swap", on=stack) for _ in range(3))
+
+    def use(box):
+        before = len(stack.audit(kind="request", sandbox=box.id))
+        with client.https(box) as connection:
+            assert connection.get(extra=f"Authorization: Bearer {box.placeholder('API_TOKEN')}\r\n").status == 200
+        until(lambda: len(stack.audit(kind="request", sandbox=box.id)) > before, "the line")
+
+    place = os.path.join(stack.state, "bpf", "uses")
+    assert maps.fill(place, 200, 16, cookie=maps.cookie(stack, hog), most=2731) == 2731
+    assert leaver.detach().returncode == 0  # upon which they are counted
+    until(lambda: leaver.id not in stack.netns("list").stdout, "its end")
+    for _ in range(2):
+        use(hog)
+    use(other)
+    assert pairs(stack, maps.cookie(stack, hog)) == {("API_TOKEN", "(others)"): 2}
+    assert pairs(stack, maps.cookie(stack, other)) == {("API_TOKEN", "api.test"): 1}
+    assert not [d for d in stack.get("/v1/status")["degraded"] if "uses" in d["feature"]]
+    # and so for a daemon that finds them there
+    stack.kill_daemon()
+    stack.start_daemon()
+    until(lambda: stack.get("/v1/status"), "its start")
+    use(hog)
+    assert pairs(stack, maps.cookie(stack, hog)) == {("API_TOKEN", "(others)"): 3}
+
+
+NESTED = """
+import socket
+for number in range({count}):
+    with socket.socket() as s:
+        s.setblocking(False)
+        s.connect_ex(("203.0.113.77", {port} + number % {ports}))
+"""
+
+
+def test_a_sandboxs_namespaces_take_nothing_of_anothers_budget(attach, stack):
+    """What is tried in namespaces that are not attached is counted together, but has a budget for each sandbox."""
+    noisy, quiet = attach(), attach()
+    mark = stack.audit_mark()
+    nested = ["unshare", "--net", "/usr/bin/python3", "-c"]
+    flood = subprocess.Popen(
+        ["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', noisy.cgroup, *nested,
+         NESTED.format(count=1 << 30, port=2000, ports=50)])
+
+    def refused(*ports):
+        lines = stack.audit(mark, kind="refusal")
+        return [e for e in lines if e["asked"].startswith("203.0.113.77:") and int(e["asked"].rpartition(":")[2]) in ports]
+
+    try:
+        before = maps.account(stack, 0)["suppressed"]
+        until(lambda: maps.account(stack, 0)["suppressed"] > before + 1000, "the control: it is over its budget")
+        for number in range(3):
+            assert quiet.joined([*nested, NESTED.format(count=1, port=3000 + number, ports=1)]).returncode == 0
+        lines = until(lambda: len(found := refused(3000, 3001, 3002)) >= 3 and found, "the lines of the other")
+    finally:
+        flood.kill()
+        flood.wait()
+    assert {e["client"]["cgroup"] for e in lines} != {None}
+    assert all(quiet.id in str(e) or os.path.basename(quiet.cgroup) in str(e) for e in lines), "and it is named by its cgroup"
 
 
 def test_a_full_map_of_uses_is_told(attach, another_stack, world):

@@ -323,3 +323,33 @@ def test_a_smaller_interface_than_the_peers(attached, far):
         server.kill()
         server.wait()
         server.stdout.close()
+
+
+# ---- the settings that keep it apart -----------------------------------------------------------------
+
+
+def _setting(sandbox, path):
+    return sandbox.netns.call(lambda: open(f"/proc/sys/net/{path}", encoding="ascii").read().strip())
+
+
+def _noted(sandbox):
+    notes = sandbox.stack.get(f"/v1/sandboxes/{sandbox.id}")["degraded"]
+    return next((n for n in notes if n["feature"] == "self-test"), None)
+
+
+def test_settings_that_are_changed_are_noticed_refused_and_put_back(attached):
+    """uid 0 without a capability owns /proc/sys/net where a runtime leaves it writable."""
+    changes = {"ipv4/conf/all/arp_ignore": "0", "ipv4/conf/eth0/rp_filter": "1", "ipv4/conf/eth0/accept_local": "0",
+        "ipv6/conf/all/force_mld_version": "0"}
+    boxes = {path: attached() for path in changes}
+    assert not any(map(_noted, boxes.values()))
+    was = {path: _setting(box, path) for path, box in boxes.items()}
+    for path, box in boxes.items():
+        box.netns.sysctl(path, changes[path])
+    for path, box in boxes.items():
+        until(lambda p=path, b=box: f"{b.id}: closed" in b.stack.log("helper"), f"{path} to be noticed", 30)
+        until(lambda p=path, b=box: _setting(b, p) == was[p], f"{path} to be put back", 30)
+        until(lambda b=box: not _noted(b), "the note to go", 30)
+        told = next(line for line in box.stack.log("helper").splitlines() if f"{box.id}: self-test is degraded" in line)
+        assert "somebody has set" in told and os.path.basename(path) in told
+        box.connect("203.0.113.10", 80).close()

@@ -5,11 +5,13 @@ What is left when they are gone: sockets, links, filters, entries of conntrack, 
 leads nowhere; each is seen to lead out without an attach. And what a program without any capability makes the kernel
 send by itself: reports of multicast groups.
 """
+import os
 import socket
 import subprocess
 
 import pytest
 
+import maps
 from sandbox import JOINING, PYTHON
 from waiting import until
 
@@ -137,6 +139,31 @@ def test_a_link_or_a_filter_that_is_no_wire(wired, what, command):
         sandbox.netns.run("tc", "qdisc", "del", *command[3:])
     else:
         sandbox.netns.run("ip", "link", "del", what.split()[2])
+    assert sandbox.try_attach().returncode == 0, "and taken when it is gone"
+
+
+TCX_INGRESS, TCX_EGRESS, NETKIT_PRIMARY = 46, 47, 54
+
+
+@pytest.mark.parametrize("device, kind, what", [
+    ("lo", TCX_INGRESS, "tcx/ingress of lo"),
+    ("lo", TCX_EGRESS, "tcx/egress of lo"),
+    ("eth0", TCX_INGRESS, "tcx/ingress of eth0"),
+    ("kit0", NETKIT_PRIMARY, "netkit/primary of kit0"),
+])
+def test_a_program_that_no_qdisc_shows(wired, device, kind, what):
+    sandbox = wired("--bounding", "none")
+    try:
+        if device == "kit0":
+            sandbox.netns.run("ip", "link", "add", "kit0", "type", "netkit")
+        link = sandbox.netns.call(lambda: maps.link_program(socket.if_nametoindex(device), kind))
+    except (RuntimeError, OSError) as error:
+        pytest.skip(f"the kernel or ip(8) has none: {error}")
+    try:
+        done = sandbox.try_attach()
+        assert done.returncode == 1 and f"has a BPF program at {what}" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    finally:
+        os.close(link)
     assert sandbox.try_attach().returncode == 0, "and taken when it is gone"
 
 

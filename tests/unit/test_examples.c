@@ -128,9 +128,7 @@ static void read_daemon(const char *name)
 		fail_msg("%s", fault.text);
 	assert_string_equal(c->state, "/run/sallyport");
 	assert_string_equal(c->user, "sallyport");
-	assert_string_equal(c->audit_file, "/var/log/sallyport/audit.jsonl");
-	assert_int_equal(c->ncredentials, 1);
-	assert_true(daemon_conf_covers(&c->credentials[0], "agent-7"));
+	assert_int_equal(c->ncredentials, 0); /* what it names would have to be there */
 	daemon_conf_free(c);
 	free(text);
 }
@@ -187,19 +185,23 @@ static void test_daemon_comments(void **state)
 {
 	struct fault fault = {{0}};
 	struct daemon_conf *c = NULL;
+	static const char *const keys[] = {
+		"\n#resolvers:", "\n#ca:", "\n#credentials:", "\n#  - {sandboxes:", "\n#audit:"};
 	char *text = text_of("daemon.yaml"), *at = text;
 
 	(void)state;
-	for (unsigned i = 0; i < 2; i++) {
-		at = strstr(at, i ? "\n#ca:" : "\n#resolvers:");
+	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
+		at = strstr(at, keys[i]);
 		assert_non_null(at);
-		at[1] = ' ';
 		memmove(at + 1, at + 2, strlen(at + 2) + 1);
 	}
 	if (daemon_conf_load(slice_str(text), "daemon.yaml", &fault, &c) < 0)
 		fail_msg("%s", fault.text);
 	assert_int_equal(c->nresolvers, 2);
 	assert_string_equal(c->ca, "/etc/sallyport/corp-ca.pem");
+	assert_string_equal(c->audit_file, "/var/log/sallyport/audit.jsonl");
+	assert_int_equal(c->ncredentials, 1);
+	assert_true(daemon_conf_covers(&c->credentials[0], "agent-7"));
 	daemon_conf_free(c);
 	free(text);
 }

@@ -388,6 +388,29 @@ static void test_silent(void **state)
 	assert_int_equal(resolve_in_flight(f->resolver), 0);
 }
 
+/* Of the latest lookup, and only while it is so. */
+static void test_trouble(void **state)
+{
+	static const struct {
+		const char *name;
+		int trouble;
+		uint64_t times;
+	} rows[] = {{"a.test", 0, 0}, {"refused.test", -EIO, 1}, {"silent.test", -ETIMEDOUT, 2},
+		{"nx.test", 0, 0}, {"refused.test", -EIO, 1}, {"a.test", 0, 0}};
+	struct fixture *f = *state;
+	uint64_t times = 9;
+
+	assert_int_equal(resolve_trouble(f->resolver, &times), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct outcome o;
+
+		assert_int_equal(ask(f, rows[i].name, &o), 0);
+		assert_int_equal(loop_run(f->loop), 0);
+		assert_int_equal(resolve_trouble(f->resolver, &times), rows[i].trouble);
+		assert_int_equal(times, rows[i].times);
+	}
+}
+
 /* Servers that never answer, so many that only the deadline of the whole ends it. */
 static void test_deadline(void **state)
 {
@@ -435,6 +458,7 @@ static void test_no_server(void **state)
 	assert_int_equal(loop_run(f->loop), 0);
 	assert_int_equal(o.err, -EIO);
 	assert_int_equal(resolve_in_flight(f->resolver), 0);
+	assert_int_equal(resolve_trouble(f->resolver, &(uint64_t){0}), -EDESTADDRREQ);
 }
 
 static void test_names(void **state)
@@ -511,6 +535,7 @@ int main(void)
 		TEST(test_rows),
 		TEST(test_grace),
 		TEST(test_silent),
+		TEST(test_trouble),
 		TEST(test_deadline),
 		TEST(test_second_server),
 		TEST(test_no_server),

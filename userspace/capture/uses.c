@@ -17,18 +17,25 @@ static uint64_t uses_now(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-int uses_add(int map, uint64_t netns, const char *credential, const char *host, uint64_t n)
+int uses_add(int map, uint64_t netns, const char *credential, const char *host, uint64_t n,
+	bool may_be_new)
 {
 	struct capture_use_key key = {.netns = netns};
 	struct capture_use use = {0};
+	bool is_new = false;
 
 	(void)snprintf(key.credential, sizeof(key.credential), "%s", credential);
 	(void)snprintf(key.host, sizeof(key.host), "%s", host);
-	if (bpf_map_lookup_elem(map, &key, &use) < 0 && errno != ENOENT)
-		return -errno;
+	if (bpf_map_lookup_elem(map, &key, &use) < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		if (!may_be_new)
+			return -EDQUOT;
+		is_new = true;
+	}
 	use.count += n;
 	use.ns = uses_now();
-	return bpf_map_update_elem(map, &key, &use, BPF_ANY) < 0 ? -errno : 0;
+	return bpf_map_update_elem(map, &key, &use, BPF_ANY) < 0 ? -errno : is_new;
 }
 
 void uses_prune(int map, bool (*keep)(void *arg, uint64_t netns), void *arg)

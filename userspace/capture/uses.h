@@ -9,12 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* In a host's place: those of the sandbox that have no pair of their own. No host has such a name. */
+#define USES_OTHERS "(others)"
+
 /*
- * Counts n uses of the credential for that host; texts are cut to the key's size. 0, -E2BIG when the map is full, or
- * another -errno.
+ * Counts n uses of the credential for that host; texts are cut to the key's size. 0, or 1 where the pair is a new one;
+ * -EDQUOT where it would be and may not, -E2BIG when the map is full, or another -errno.
  * #syscalls: bpf (BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM) clock_gettime
  */
-int uses_add(int map, uint64_t netns, const char *credential, const char *host, uint64_t n);
+int uses_add(int map, uint64_t netns, const char *credential, const char *host, uint64_t n,
+	bool may_be_new);
 
 /*
  * Removes the entries of the namespaces that keep() does not want.

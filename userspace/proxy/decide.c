@@ -47,7 +47,8 @@ static int decide_target(const struct msg *m, struct decision *d)
 static int decide_host(const struct msg *m, struct decision *d, uint16_t *ret_port)
 {
 	const struct field *field = msg_find(m, SLICE("host"));
-	struct authority authority;
+	struct authority authority = {
+		.port = 0}; /* all of it: what is no authority has no host to read */
 
 	if (!field) {
 		decide_refuse(d, CATEGORY_BAD_REQUEST, "the request has no Host");

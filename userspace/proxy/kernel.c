@@ -111,11 +111,7 @@ static void kernel_refused(void *arg, const struct capture_unix_refusal *what)
 void kernel_joined(struct kernel *k, struct sandbox *s)
 {
 	kernel_write_early(k, s, 0);
-}
-
-void kernel_leaves(struct kernel *k)
-{
-	refusals_drain(k->refusals);
+	k->counted = false;
 }
 
 static void kernel_tell_losses(
@@ -134,6 +130,14 @@ static void kernel_tell_losses(
 	e.suppressed = now.suppressed;
 	e.lost = now.lost;
 	(void)audit_write(k->audit, &e); /* a lost line is counted there */
+}
+
+void kernel_leaves(struct kernel *k, struct sandbox *s)
+{
+	if (!k->refusals)
+		return;
+	refusals_drain(k->refusals);
+	kernel_tell_losses(k, s->at.netns, s->at.id, "kernel", &s->losses);
 }
 
 void kernel_look(struct kernel *k)
@@ -175,6 +179,7 @@ static void kernel_close(struct kernel *k)
 		if (k->maps[i] >= 0)
 			(void)close(TAKE_FD(k->maps[i]));
 	k->foreign = k->dialler = (struct losses){0, 0};
+	k->counted = false;
 	for (struct sandbox *s = *k->sandboxes; s; s = s->next)
 		s->losses = (struct losses){0, 0};
 }
@@ -204,7 +209,13 @@ void kernel_done(struct kernel *k)
 		(void)close(TAKE_FD(k->shared->closed));
 }
 
-/* ---- uses and paths */
+/*
+ * ---- uses and paths
+ *
+ * All sandboxes share the pairs, and one can have as many as it finds hosts for. So it may have a new pair while it has
+ * fewer than half of those that are free: who is alone has a third of the map, there is always something left for who
+ * comes later, and the more there are the less has each. What is beyond is counted for USES_OTHERS.
+ */
 
 static bool kernel_keep(void *arg, uint64_t netns)
 {
@@ -215,22 +226,59 @@ void kernel_prune(struct kernel *k)
 {
 	if (k->maps[LINK_USES] >= 0)
 		uses_prune(k->maps[LINK_USES], kernel_keep, k);
+	k->counted = false;
+}
+
+static bool kernel_count_pair(void *arg, uint64_t netns)
+{
+	struct kernel *k = arg;
+	struct sandbox *s = kernel_sandbox(k, netns);
+
+	k->pairs++;
+	if (s)
+		s->pairs++;
+	return true;
+}
+
+/* Anew when sandboxes came or went: pairs go with them, and may be there of a daemon before us. */
+static void kernel_count_pairs(struct kernel *k)
+{
+	k->pairs = 0;
+	for (struct sandbox *s = *k->sandboxes; s; s = s->next)
+		s->pairs = 0;
+	uses_prune(k->maps[LINK_USES], kernel_count_pair, k);
+	k->counted = true;
+}
+
+static void kernel_note_use(
+	struct kernel *k, struct sandbox *s, const struct audit_use *u, const char *host)
+{
+	bool room = k->pairs < CAPTURE_USES && s->pairs < (CAPTURE_USES - k->pairs) / 2;
+	int map = k->maps[LINK_USES], r;
+
+	r = uses_add(map, s->at.netns, u->credential, host, u->count, room);
+	if (r == -EDQUOT)
+		r = uses_add(map, s->at.netns, u->credential, USES_OTHERS, u->count, true);
+	if (r < 0) {
+		k->uses_untold += u->count;
+		return;
+	}
+	s->pairs += (unsigned)r;
+	k->pairs += (unsigned)r;
 }
 
 void kernel_note_uses(struct kernel *k, const struct audit_event *e)
 {
-	const struct sandbox *s = *k->sandboxes;
+	struct sandbox *s = *k->sandboxes;
 
 	if (k->maps[LINK_USES] < 0 || !e->nuses)
 		return;
+	if (!k->counted)
+		kernel_count_pairs(k);
 	while (s && strcmp(s->at.id, e->sandbox) != 0)
 		s = s->next;
-	for (unsigned i = 0; s && i < e->nuses && i < AUDIT_USES; i++) {
-		const struct audit_use *u = &e->uses[i];
-
-		if (uses_add(k->maps[LINK_USES], s->at.netns, u->credential, e->host, u->count) < 0)
-			k->uses_untold += u->count;
-	}
+	for (unsigned i = 0; s && i < e->nuses && i < AUDIT_USES; i++)
+		kernel_note_use(k, s, &e->uses[i], e->host);
 }
 
 void kernel_paths(void *kernel, const struct audit_client *client, struct audit_paths *ret)

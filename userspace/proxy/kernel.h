@@ -34,6 +34,8 @@ struct kernel {
 	struct kernel_early *early; /* refusals of sandboxes that are not known yet, KERNEL_EARLY */
 	unsigned nearly;
 	struct losses foreign, dialler; /* told of the accounts that are no sandbox's */
+	unsigned pairs; /* in the map of uses, if they are counted: those of sandboxes too */
+	bool counted;
 	uint64_t uses_untold; /* uses that the full map has no room for */
 };
 
@@ -46,10 +48,11 @@ void kernel_lost(struct kernel *k);
 void kernel_done(struct kernel *k);
 
 /*
- * A sandbox is now in the list: what it did before is written. And one is about to leave it: what it did until now is.
+ * A sandbox is now in the list: what it did before is written. And one is about to leave it: what it did until now is, with
+ * what its counters say at the last.
  */
 void kernel_joined(struct kernel *k, struct sandbox *s);
-void kernel_leaves(struct kernel *k);
+void kernel_leaves(struct kernel *k, struct sandbox *s);
 /* Now and then: tells in the audit what the counters say that was told by no event. */
 void kernel_look(struct kernel *k);
 /* A sandbox is gone, or those that a helper did not offer again: their uses go. */

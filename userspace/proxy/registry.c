@@ -222,7 +222,7 @@ static void registry_withdraw(void *arg, const char *id)
 		link_gone(r->link, id);
 		return;
 	}
-	kernel_leaves(&r->kernel);
+	kernel_leaves(&r->kernel, s);
 	registry_unlink(r, s);
 	sandbox_unseat(s);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c – what the registry tells the control socket: see registry.h. Never a value, never a placeholder. */
+#include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "proxy/registry_internal.h"
 #include "proxy/sandbox.h"
 #include "proxy/shared.h"
+#include "upstream/resolve.h"
 
 static void report_status(void *arg, struct control_status *ret)
 {
@@ -59,6 +62,26 @@ static void report_degraded_sandboxes(const struct registry *r, struct json *j)
 	control_degraded_write(j, "sandboxes", reason, "sallyportctl sandboxes says what and why");
 }
 
+/* What sandboxes look up fails then, and is in the audit; this is for who asks why. */
+static void report_resolver(const struct resolver *resolver, struct json *j)
+{
+	uint64_t times;
+	int trouble = resolve_trouble(resolver, &times);
+	char reason[96] = "there is no name server";
+
+	if (!trouble)
+		return;
+	if (trouble != -EDESTADDRREQ)
+		(void)snprintf(reason, sizeof(reason), "%s (lookups in a row: %" PRIu64 ")",
+			trouble == -ETIMEDOUT ? "no name server answers"
+					      : "the name servers fail or refuse",
+			times);
+	control_degraded_write(j, "resolver", reason,
+		"name servers that answer here: `resolvers` in the configuration (run: "
+		"--resolver), or else those "
+		"of /etc/resolv.conf at the start");
+}
+
 static void report_degraded(void *arg, struct json *j)
 {
 	struct registry *r = arg;
@@ -75,6 +98,7 @@ static void report_degraded(void *arg, struct json *j)
 		control_degraded_write(j, "credential uses in the map",
 			"the map is full; every use is in the audit",
 			"detach sandboxes that are no longer needed");
+	report_resolver(r->shared->resolver, j);
 	if (audit_trouble(r->shared->audit))
 		control_degraded_write(j, "audit",
 			strerrordesc_np(-audit_trouble(r->shared->audit)),

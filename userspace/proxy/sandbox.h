@@ -82,8 +82,9 @@ struct sandbox {
 
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
-	uint64_t refusals; /* of the kernel; control thread, as the next two */
+	uint64_t refusals; /* of the kernel; control thread, as the next three */
 	struct losses losses; /* those that were told */
+	unsigned pairs; /* of credential and host, in the map of uses */
 	struct notes notes;
 	unsigned lookups; /* at the resolver; control thread */
 

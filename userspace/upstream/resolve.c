@@ -75,6 +75,8 @@ struct resolver {
 	struct slab entries;
 	struct resolve_entry *ended; /* nothing pending: to be told and freed */
 	bool no_servers, closing;
+	int trouble; /* of the latest lookup: -errno, 0 = answered */
+	uint64_t times; /* … in a row */
 };
 
 /* ---- the outcome of a lookup */
@@ -91,11 +93,20 @@ static int resolve_worse(int a, int b)
 	return -EIO;
 }
 
+static void resolve_note(struct resolver *r, int err)
+{
+	bool answered = err == 0 || err == -ENOENT || err == -ENODATA;
+
+	r->trouble = answered ? 0 : err;
+	r->times = answered ? 0 : r->times + 1;
+}
+
 static void resolve_tell(struct resolve_entry *e)
 {
 	const struct resolve_part *a = &e->parts[RESOLVE_A], *aaaa = &e->parts[RESOLVE_AAAA];
 	struct addr all[LIMIT_ADDRESSES];
 	unsigned n = 0;
+	int err;
 
 	e->told = true;
 	timer_stop(e->resolver->loop, &e->timer);
@@ -107,7 +118,9 @@ static void resolve_tell(struct resolve_entry *e)
 		all[n++] = a->addrs[i];
 	for (unsigned i = 0; i < aaaa->n && n < LIMIT_ADDRESSES; i++)
 		all[n++] = aaaa->addrs[i];
-	e->done(e->arg, n ? 0 : resolve_worse(a->err, aaaa->err), n ? all : NULL, n);
+	err = n ? 0 : resolve_worse(a->err, aaaa->err);
+	resolve_note(e->resolver, err);
+	e->done(e->arg, err, n ? all : NULL, n);
 }
 
 static void resolve_arm(struct resolver *r)
@@ -382,6 +395,12 @@ int resolve_lookup(struct resolver *r, const char *name, resolve_done done, void
 	}
 	resolve_arm(r);
 	return 0;
+}
+
+int resolve_trouble(const struct resolver *r, uint64_t *ret_times)
+{
+	*ret_times = r->times;
+	return r->no_servers ? -EDESTADDRREQ : r->trouble;
 }
 
 unsigned resolve_in_flight(const struct resolver *r)

@@ -36,6 +36,12 @@ int resolve_new(struct loop *loop, const struct addr *servers, unsigned n, struc
  */
 int resolve_lookup(struct resolver *r, const char *name, resolve_done done, void *arg);
 
+/*
+ * What became of the latest lookup: 0 when servers answered, whatever it was; -ETIMEDOUT nobody did, -EIO they failed,
+ * -EDESTADDRREQ there are none. And how many have ended like that, one after the other.
+ */
+int resolve_trouble(const struct resolver *r, uint64_t *ret_times);
+
 /* Lookups that still hold something. */
 unsigned resolve_in_flight(const struct resolver *r);
 
