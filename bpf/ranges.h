@@ -5,9 +5,9 @@
  * special addresses.
  *
  * A row is: the prefix, its length, the class on the sandbox's side, the class on the dialler's
- * side, where it is from. The longest prefix decides. IPv4 that no row names is PUBLIC; IPv6 is
- * PUBLIC only inside 2000::/3, as the rest is not assigned. A row with class PUBLIC is an exception
- * from a wider row.
+ * side, where it is from. The longest prefix decides; an IPv4 row stands behind those that hold it.
+ * IPv4 that no row names is PUBLIC; IPv6 is PUBLIC only inside 2000::/3, as the rest is not
+ * assigned. A row with class PUBLIC is an exception from a wider row.
  *
  * Two kinds of address are not settled by their own row. A v4-mapped address *is* its IPv4 address
  * (callers hold IPv4 in that form throughout). The other forms that carry an IPv4 address are,

@@ -33,6 +33,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 
+#define MATCH_SMALL 1
 #include "bpf/match_class.bpf.h"
 #include "bpf/probe.h"
 #include "bpf/steer.h"

@@ -132,10 +132,10 @@ void battery_check_sizes(struct battery *b)
 		const char *name;
 		unsigned most; /* instructions after the verifier's rewriting */
 	} programs[] = {
-		{BPF_CGROUP_INET4_CONNECT, "policy_connect4", 1650},
-		{BPF_CGROUP_INET6_CONNECT, "policy_connect6", 1800},
-		{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", 1650},
-		{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", 1800},
+		{BPF_CGROUP_INET4_CONNECT, "policy_connect4", 1750},
+		{BPF_CGROUP_INET6_CONNECT, "policy_connect6", 1900},
+		{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", 1750},
+		{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", 1900},
 		{BPF_CGROUP_INET_SOCK_CREATE, "create_socket", 1200},
 		{BPF_CGROUP_SOCK_OPS, "flows_sockops", 250},
 		{BPF_CGROUP_INET_EGRESS, "egress_packet", 150},

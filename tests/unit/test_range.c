@@ -3,6 +3,7 @@
  * inside. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -176,12 +177,37 @@ static void rows_are_prefixes(void **state)
 	}
 }
 
+static bool holds(const struct range_row *wide, const struct range_row *narrow)
+{
+	for (unsigned bit = 0; bit < wide->prefix; bit++)
+		if ((wide->ip[bit / 8] ^ narrow->ip[bit / 8]) >> (7 - bit % 8) & 1)
+			return false;
+	return wide->prefix < narrow->prefix;
+}
+
+/* The kernel's programs take the last row of RANGES4 that matches (bpf/match_class.bpf.h). */
+static void narrower_rows_stand_behind(void **state)
+{
+	static const struct range_row ipv4[] = {
+#define X(a, b, c, d, n, sandbox, dialler, source) {.ip = {a, b, c, d}, .prefix = (n)},
+		RANGES4(X)
+#undef X
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ipv4); i++)
+		for (size_t k = i + 1; k < ARRAY_SIZE(ipv4); k++)
+			assert_false(holds(&ipv4[k], &ipv4[i]));
+	assert_true(holds(&ipv4[0], &(struct range_row){.ip = {0, 1}, .prefix = 16}));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_address_has_its_class),
 		cmocka_unit_test(each_class_has_a_category),
 		cmocka_unit_test(rows_are_prefixes),
+		cmocka_unit_test(narrower_rows_stand_behind),
 	};
 
 	return cmocka_run_group_tests_name("range", tests, NULL, NULL);
