@@ -46,6 +46,7 @@ struct policy {
 	const char *name;
 	bool default_allow;
 	bool default_tls_given;
+	enum policy_dns dns;
 	uint64_t connections;
 
 	struct policy_rule *rules;
