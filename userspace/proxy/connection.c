@@ -288,8 +288,9 @@ static void connection_hello(struct connection *c)
 			"malformed ClientHello");
 		return;
 	}
-	if (!hello.has_sni) {
-		host_of_addr(&c->who.asked, &c->host);
+	if (!hello.has_sni) { /* then the address: what it stands for, or itself */
+		if (!synthetic_host(c->seat->sandbox, &c->who.asked, &c->host))
+			host_of_addr(&c->who.asked, &c->host);
 	} else if (host_canon(slice_of(hello.sni, hello.sni_n), &c->host) < 0) {
 		connection_alert(c, TLS_ALERT_UNRECOGNIZED_NAME, CATEGORY_BAD_REQUEST, "built-in",
 			"malformed SNI");
