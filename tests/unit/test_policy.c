@@ -45,7 +45,6 @@ static const struct {
 		"f:2:40: a tunnel shows no requests: a rule with `action: tunnel` cannot have `methods`"},
 	{"version: 1\nrules: [{name: a, hosts: [a], deny: alert, action: tunnel}]",
 		"f:2:37: `deny` belongs to a rule with `action: deny`"},
-	{"version: 1\ndns: synthetic", "f:2:6: `dns: synthetic` is not available in this version"},
 	{"version: 1\nclaims: {}", "f:2:1: `claims` is not available in this version"},
 	{"version: 1\nrule: []", "f:2:1: unknown key `rule` in the policy; did you mean `rules`?"},
 	{"version: 1\nrules: {}", "f:2:8: `rules` must be a list"},

@@ -29,8 +29,8 @@ struct policy_raw {
 static const struct conf_word policy_modes[] = {{"enforce", 0}, {"observe", 1, true}, {0}};
 static const struct conf_word policy_actions_default[] = {{"deny", 0}, {"allow", 1}, {0}};
 static const struct conf_word policy_tls[] = {{"terminate", 1}, {"pass", 2}, {0}};
-static const struct conf_word policy_dns[] = {
-	{"checked", 0}, {"synthetic", 1, true}, {"off", 2, true}, {0}};
+static const struct conf_word policy_dns_words[] = {{"checked", POLICY_DNS_CHECKED},
+	{"synthetic", POLICY_DNS_SYNTHETIC}, {"off", POLICY_DNS_OFF}, {0}};
 
 #define KEY(member) offsetof(struct policy_raw, member)
 static const struct conf_key policy_keys[] = {
@@ -43,7 +43,8 @@ static const struct conf_key policy_keys[] = {
 		.help = "what happens when no rule matches"},
 	{"default_tls", CONF_TYPE_WORD, false, KEY(tls), policy_tls,
 		.help = "TLS to hosts that nothing names, under default: allow"},
-	{"dns", CONF_TYPE_WORD, false, KEY(dns), policy_dns, .help = "how names are answered"},
+	{"dns", CONF_TYPE_WORD, false, KEY(dns), policy_dns_words,
+		.help = "how names are answered"},
 	{"rules", CONF_TYPE_NODE, false, KEY(rules),
 		.help = "in order; the first that matches decides"},
 	{"private", CONF_TYPE_NODE, false, KEY(privates),
@@ -307,6 +308,7 @@ int policy_fill(struct policy *p, struct fault *fault)
 	p->name = raw.name;
 	p->default_allow = raw.fallback;
 	p->default_pass = raw.fallback && raw.tls != 1;
+	p->dns = (enum policy_dns)raw.dns;
 	if (raw.limits)
 		r = conf_read(&policy_limit_table, p->doc, raw.limits, fault, p);
 	if (r == 0)

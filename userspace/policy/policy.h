@@ -21,6 +21,13 @@ enum {
 	POLICY_OPENINGS = 64, /* address and port ranges that private: may lift, of one policy */
 };
 
+/* dns: */
+enum policy_dns {
+	POLICY_DNS_CHECKED, /* real addresses; a name under a tunnel gets a synthetic one */
+	POLICY_DNS_SYNTHETIC, /* every name that is opened gets a synthetic one */
+	POLICY_DNS_OFF, /* no name is resolved for the sandbox, neither for it nor at the dial */
+};
+
 /* ---- life ---- */
 
 /*
@@ -40,6 +47,8 @@ const char *policy_name(const struct policy *p);
 /* SHA-256 of the document's bytes; POLICY_DIGEST bytes, borrowed. */
 const uint8_t *policy_digest(const struct policy *p);
 bool policy_default_allow(const struct policy *p);
+/* dns: how names are answered. */
+enum policy_dns policy_dns(const struct policy *p);
 /* limits: connections; 0 = no limit. LIMIT_CONNECTIONS where the document does not say. */
 uint64_t policy_limit_connections(const struct policy *p);
 

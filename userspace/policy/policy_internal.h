@@ -47,6 +47,7 @@ struct policy {
 	const char *name;
 	bool default_allow;
 	bool default_pass; /* default: allow, and default_tls is not terminate */
+	enum policy_dns dns;
 	uint64_t connections;
 
 	struct policy_rule *rules;

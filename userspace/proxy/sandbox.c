@@ -226,6 +226,7 @@ static void sandbox_drop(struct sandbox *s)
 	for (unsigned i = 0; i < s->ntrusts; i++)
 		tls_trust_unref(s->trusts[i].trust);
 	ca_free(s->ca);
+	synthetic_done(&s->synthetic);
 	placeholders_free(s->placeholders);
 	credset_unref(s->credentials);
 	policy_unref(s->policy);

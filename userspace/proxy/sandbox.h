@@ -20,6 +20,7 @@
 #include "capture/flows.h"
 #include "capture/losses.h"
 #include "proxy/notes.h"
+#include "proxy/synthetic.h"
 #include "ring/loop.h"
 
 struct ca;
@@ -67,6 +68,7 @@ struct sandbox {
 	struct credset *credentials; /* the control thread's reference to the latest */
 	struct placeholders *placeholders;
 	struct ca *ca;
+	struct synthetic synthetic; /* its names' addresses */
 	struct {
 		const char *file; /* borrowed from the policy */
 		struct tls_trust *trust;
