@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "cred/credset.h"
 #include "cred/placeholder.h"
 #include "policy/policy.h"
@@ -251,6 +252,13 @@ static int sandbox_search_new(struct sandbox *s, const struct sandbox_offer *off
 	return 0;
 }
 
+static void sandbox_warn(void *arg, const char *text)
+{
+	const struct sandbox *s = arg;
+
+	log_warn("sandbox %s: %s", s->at.id, text);
+}
+
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret)
 {
@@ -269,6 +277,8 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	r = r ? r : policy_load(policy, "policy", fault, &s->policy);
 	if (r == 0 && s->credentials)
 		r = credset_check_against_policy(s->credentials, s->policy, fault);
+	if (r == 0 && s->credentials)
+		credset_check_tunnels(s->credentials, s->policy, sandbox_warn, s);
 	r = r ? r : sandbox_trusts(s, fault);
 	if (r == 0 && sandbox_load_ca(s, home->state) < 0)
 		r = sandbox_make_ca(s, home->state, fault);
