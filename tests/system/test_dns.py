@@ -2,45 +2,17 @@
 """The sandbox's name service: what it is told, and which question leaves."""
 import os
 import shutil
-import struct
 import subprocess
 
-import dns.flags
 import dns.message
-import dns.rcode
-import dns.rdatatype
 import pytest
 
 import client
 import hello
+from asking import SHARED, ask, told
 from documents import POLICY
 
-SHARED = "198.19.255.254"
 RESOLVERS = ["192.0.2.1", "203.0.113.53", "10.0.0.2", "127.0.0.53", "127.0.0.11", "2001:db8::77", "::1"]
-
-
-def ask(sandbox, name, kind="A", server="203.0.113.53", over="udp"):
-    query = dns.message.make_query(name, kind)
-    if over == "udp":
-        with sandbox.connect(server, 53, kind="SOCK_DGRAM") as sock:
-            sock.settimeout(8)
-            sock.send(query.to_wire())
-            answer = dns.message.from_wire(sock.recv(4096))
-    else:
-        with sandbox.connect(server, 53) as sock:
-            wire = query.to_wire()
-            sock.sendall(struct.pack("!H", len(wire)) + wire)
-            stream = sock.makefile("rb")
-            answer = dns.message.from_wire(stream.read(struct.unpack("!H", stream.read(2))[0]))
-    assert query.is_response(answer)
-    return answer
-
-
-def told(sandbox, name, kind="A", **options):
-    """(rcode as text, the answers as text)"""
-    answer = ask(sandbox, name, kind, **options)
-    values = [str(item) for rrset in answer.answer for item in rrset]
-    return dns.rcode.to_text(answer.rcode()), sorted(values)
 
 
 def test_DNS_01_a_name_with_only_A_has_an_empty_AAAA(sandbox):

@@ -267,6 +267,9 @@ static void origin_resolved(void *arg, int err, const struct addr *addrs, unsign
 		origin_fail(o, CATEGORY_DNS_TIMEOUT, "no answer in time");
 	} else if (err == -EAGAIN) {
 		origin_fail(o, CATEGORY_LIMIT, "too many lookups");
+	} else if (err == -EACCES) {
+		origin_fail(o, CATEGORY_DNS_FAILURE,
+			"the policy says dns: off, so no name is resolved");
 	} else if (err < 0 || n == 0) {
 		origin_fail(o, CATEGORY_DNS_FAILURE,
 			err == -ENOENT ? "no such name" : "no usable answer");

@@ -2,7 +2,7 @@
 /*
  * sandbox.c – see sandbox.h. Everything here but sandbox_left() runs in the control thread.
  *
- * On disk, under STATE: sandboxes/ID.json (placeholders), ID.ca.key; handout/ID/ca.pem and environment, which launcher
+ * On disk, under STATE: sandboxes/ID.json (placeholders), ID.ca.key, ID.names (naming.c); handout/ID/ca.pem and environment, which launcher
  * and hooks read. The certificate is there alone: STATE is mostly memory, and each file in it takes five kilobytes. A
  * sandbox that is offered again after a restart finds all of it as it was; they are removed when it is withdrawn.
  */
@@ -185,6 +185,7 @@ void sandbox_forget(const struct sandbox *s, const char *state)
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if (sandbox_path(path, state, files[i], s->at.id) == 0)
 			(void)unlink(path); /* may be gone with the state directory already */
+	naming_forget(s, state);
 	if (sandbox_path(path, state, "handout/%s", s->at.id) == 0)
 		(void)rmdir(path);
 }
@@ -281,6 +282,7 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	r = r ? r : sandbox_trusts(s, fault);
 	if (r == 0 && sandbox_load_ca(s, home->state) < 0)
 		r = sandbox_make_ca(s, home->state, fault);
+	r = r ? r : naming_load(s, home->state, fault);
 	r = r ? r : sandbox_placeholders(s, home->state, fault);
 	r = r ? r : sandbox_handout(s, home->state, fault);
 	if (r < 0) {

@@ -19,6 +19,7 @@
 #include "base/slice.h"
 #include "capture/flows.h"
 #include "capture/losses.h"
+#include "proxy/naming.h"
 #include "proxy/notes.h"
 #include "proxy/synthetic.h"
 #include "ring/loop.h"
@@ -88,6 +89,7 @@ struct sandbox {
 	uint64_t refusals; /* of the kernel; control thread, as the next two */
 	struct losses losses; /* those that were told */
 	struct notes notes;
+	struct namings namings; /* names that get an address; control thread */
 	unsigned lookups; /* at the resolver; control thread */
 
 	/* what goes to each worker, one behind the other */
