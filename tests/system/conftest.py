@@ -47,6 +47,9 @@ BOTH_LANES = {
     "test_lifecycle.py": ["killed_daemon", "last_detach"],
     "test_refusals.py": [""],
     "test_resolver.py": [""],
+    "test_pass.py": [""],
+    "test_tunnel.py": [""],
+    "test_tunnel_servers.py": [""],
     "test_tls.py": ["TLS_01", "TLS_03", "TLS_13", "TLS_24", "many_records"],
 }
 
