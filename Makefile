@@ -39,7 +39,7 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange journal kernel leg lookup names naming notes origin record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record worker
+PROXY    := connection decide exchange first journal kernel leg lookup names naming notes origin record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
 HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \
@@ -73,7 +73,7 @@ UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
 UNIT_helper   := bounding dial_openings notes unix_paths
-UNIT_proxy    := decide journal notes refusal refuse rewrite_head synthetic synthetic_record
+UNIT_proxy    := decide first journal notes refusal refuse rewrite_head synthetic synthetic_record
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire dns_records policy swap synthetic_record authority
 
 LINK_base     := base

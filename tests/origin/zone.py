@@ -63,6 +63,11 @@ ZONE = {
     "longtext.test": {A: ["203.0.113.57"], TXT: [_text(b"l", 16), _text(b"m", 15)]},  # over any UDP answer
     "hugetext.test": {A: ["203.0.113.58"], TXT: [_text(b"h", 60)]},  # over what is passed on
     "broken.test": {A: ["203.0.113.59"], TXT: [b"\x09abc"]},  # a string that goes on behind its record
+    "tunnel.test": {A: ["203.0.113.60"], AAAA: ["2001:db8::60"]},
+    "tunnel4.test": {A: ["203.0.113.61"]},
+    "tunnel6.test": {AAAA: ["2001:db8::62"]},
+    "two.test": {A: ["203.0.113.63", "203.0.113.64"]},
+    "rebind.test": {A: ["203.0.113.65"]},  # and then CHANGES
     "alias.test": {CNAME: ["api.test"], A: ["203.0.113.10"]},
 }
 
@@ -71,6 +76,9 @@ ZONE = {
 FAILS = {("lame.test", AAAA): 2, ("liar.test", AAAA): 3, ("mute.test", AAAA): 5, ("lame6.test", A): 2}
 
 TRUNCATED = {"long.test", "longtext.test", "hugetext.test"}  # answered over UDP with TC and nothing else: the question must come again over TCP
+
+# names whose address is another one with each question for it, the last for good; Nameserver.rewind() starts again
+CHANGES = {"rebind.test": ["203.0.113.65", "169.254.169.254", "127.0.0.1", "10.0.0.1", "203.0.113.65"]}
 
 # addresses whose certificate is not the good one: by the address that was dialled
 CERTIFICATES = {

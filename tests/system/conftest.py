@@ -47,7 +47,10 @@ BOTH_LANES = {
     "test_lifecycle.py": ["killed_daemon", "last_detach"],
     "test_refusals.py": [""],
     "test_resolver.py": [""],
+    "test_pass.py": [""],
     "test_synthetic.py": ["under_a_tunnel", "by_its_synthetic", "without_SNI", "points_back", "in_flight"],
+    "test_tunnel.py": [""],
+    "test_tunnel_servers.py": [""],
     "test_tls.py": ["TLS_01", "TLS_03", "TLS_13", "TLS_24", "many_records"],
 }
 

@@ -35,13 +35,27 @@ static void record_start(struct audit_event *e, enum audit_kind kind, const stru
 	e->protocols = c->protocols;
 }
 
+static enum audit_decision record_decision(const struct connection *c)
+{
+	if (c->category != CATEGORY_NONE)
+		return AUDIT_DENY;
+	switch (c->tunnel.way) {
+	case VERDICT_TUNNEL:
+		return AUDIT_TUNNEL;
+	case VERDICT_PASS:
+		return AUDIT_PASS;
+	default:
+		return AUDIT_ALLOW;
+	}
+}
+
 void record_connection(const struct connection *c)
 {
 	struct audit_event e = {0};
 
 	record_start(&e, AUDIT_CONNECTION, c);
 	audit_text(e.host, sizeof(e.host), slice_of(c->host.text, c->host.n));
-	e.decision = c->category == CATEGORY_NONE ? AUDIT_ALLOW : AUDIT_DENY;
+	e.decision = record_decision(c);
 	e.category = c->category;
 	if (c->rule)
 		audit_text(e.rule, sizeof(e.rule), slice_str(c->rule));

@@ -85,6 +85,7 @@ struct sandbox {
 
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
+	_Atomic uint64_t tunnels, tunnels_open; /* established ones, passed through or by a rule */
 	uint64_t refusals; /* of the kernel; control thread, as the next two */
 	struct losses losses; /* those that were told */
 	struct notes notes;

@@ -231,6 +231,12 @@ void worker_seat_refresh(struct worker *w, struct sandbox *sb, struct credset *s
 	}
 	credset_unref(seat->credentials);
 	seat->credentials = set;
+	for (uint32_t i = 0; i < w->connections.made; i++) {
+		struct connection *c = slab_at(&w->connections, i);
+
+		if (c && c->seat == seat)
+			connection_review(c);
+	}
 }
 
 /* ---- the thread */
