@@ -36,6 +36,7 @@
 #include "cred/credset.h"
 #include "harden/privileges.h"
 #include "harden/seccomp.h"
+#include "proxy/naming.h"
 #include "proxy/registry.h"
 #include "proxy/shared.h"
 #include "proxy/worker.h"
@@ -440,7 +441,8 @@ static void main_end(struct daemon *d)
 
 static int main_serve(struct daemon *d)
 {
-	struct loop_setup loop = {.entries = MAIN_ENTRIES};
+	static const loop_handler handlers[LOOP_OP_MAX] = {[NAMING_OP] = naming_synced};
+	struct loop_setup loop = {.entries = MAIN_ENTRIES, .handlers = handlers};
 	struct registry_setup registry = {
 		.shared = &d->shared, .conf = d->conf, .cgroup_root = d->cgroup_root};
 	int r = main_user(d);
@@ -467,6 +469,9 @@ static int main_serve(struct daemon *d)
 			return log_errno(r, "cannot make a ring (io_uring needs Linux 6.1 and "
 					    "kernel.io_uring_disabled=0)");
 	}
+	d->shared.state = d->conf->state;
+	d->shared.synthetic =
+		(struct synthetic_range){d->conf->synthetic_first, d->conf->synthetic_last};
 	registry.credentials = d->credentials;
 	r = r ? r : main_resolver(d);
 	registry.resolvers = d->resolvers;

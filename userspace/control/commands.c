@@ -96,6 +96,8 @@ void control_sandbox_write(struct json *j, const struct control_sandbox *s)
 		{"swaps", s->swaps},
 		{"misdirected", s->misdirected},
 		{"refusals", s->refusals},
+		{"tunnels", s->tunnels},
+		{"tunnels_open", s->tunnels_open},
 	};
 	char digest[2 * sizeof(s->digest) + 1];
 

@@ -41,6 +41,7 @@ struct control_sandbox {
 	const char *lane; /* "bpf", "nft" */
 	uint8_t digest[32]; /* SHA-256 of the policy document */
 	uint64_t connections, open, requests, denied, swaps, misdirected, refusals;
+	uint64_t tunnels, tunnels_open;
 	const struct control_credential *credentials; /* never a value, never a placeholder */
 	unsigned ncredentials;
 	bool is_degraded;

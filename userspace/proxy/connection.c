@@ -6,7 +6,15 @@
  *
  *	NEW ──▶ HANDSHAKE ──▶ HEAD ⇄ EXCHANGE ──▶ DRAIN ──▶ DEAD
  *	 └────────────────────▶┘ (plain HTTP)      (any state may go to DEAD)
- *	 └─▶ DNS (port 53)
+ *	 ├─▶ DNS (port 53)
+ *	 └─▶ TUNNEL (raw bytes)
+ *
+ * The host of raw bytes is the name that the asked address stands for (synthetic.h), else that address. Where a tunnel
+ * rule is the first to match it, NEW is over at once and the tunnel is dialled without waiting for a byte. A ClientHello
+ * whose name a rule tunnels, at an address that says nothing, becomes a tunnel to that name as well.
+ * Where raw bytes are passed through (default: allow), the client has TIME_FIRST to say what it is, since a hello is
+ * dialled by its name; then the address is dialled, and who speaks first decides: the server, and these are raw bytes
+ * for good; the client, and its bytes are looked at as ever.
  *
  * Each state has a deadline; there is no timer that lets anything through. A refusal that has no HTTP to be told by ends
  * the connection by RST, at once. DRAIN reads on for TIME_LINGER after our last byte, so that the refusal of an upload
@@ -24,27 +32,31 @@
 
 #include "audit/event.h"
 #include "base/cleanup.h"
-#include "dns/answers.h"
 #include "policy/policy.h"
 #include "proxy/connection.h"
 #include "proxy/decide.h"
 #include "proxy/exchange.h"
+#include "proxy/first.h"
 #include "proxy/leg.h"
 #include "proxy/names.h"
 #include "proxy/record.h"
 #include "proxy/sandbox.h"
+#include "proxy/synthetic.h"
 #include "proxy/worker.h"
 #include "tls/engine.h"
 #include "tls/leaves.h"
 #include "tls/server.h"
 
+enum { CONNECTION_TLS_PORT = 443 };
+
 #define TO(state) (1u << CONNECTION_##state)
 static const uint16_t connection_next[] = {
-	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(DNS) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(DNS) | TO(TUNNEL) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_HANDSHAKE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_HEAD] = TO(EXCHANGE) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_EXCHANGE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_DNS] = TO(DRAIN) | TO(DEAD),
+	[CONNECTION_TUNNEL] = TO(DEAD),
 	[CONNECTION_DRAIN] = TO(DEAD),
 	[CONNECTION_DEAD] = 0,
 };
@@ -57,6 +69,7 @@ static const uint32_t connection_time[] = {
 	[CONNECTION_HEAD] = TIME_RELAX, /* then the rest of TIME_IDLE */
 	[CONNECTION_EXCHANGE] = 0,
 	[CONNECTION_DNS] = TIME_IDLE,
+	[CONNECTION_TUNNEL] = 0,
 	[CONNECTION_DRAIN] = TIME_UPLOAD, /* TIME_LINGER once all is sent */
 	[CONNECTION_DEAD] = 0,
 };
@@ -109,10 +122,16 @@ void connection_break(struct connection *c)
 	connection_to(c, CONNECTION_DEAD);
 }
 
-/* Refused where no HTTP can tell it. */
-static void connection_refuse(struct connection *c, enum category category, const char *reason)
+void connection_over(struct connection *c)
 {
-	connection_note(c, category, "built-in", reason);
+	connection_to(c, CONNECTION_DEAD);
+}
+
+void connection_refuse(struct connection *c, enum category category, const char *reason)
+{
+	if (c->state == CONNECTION_DEAD)
+		return;
+	connection_note(c, category, c->rule ? c->rule : c->passing ? "default" : "built-in", reason);
 	sandbox_count(&c->seat->sandbox->denied, 1);
 	connection_break(c);
 }
@@ -123,20 +142,35 @@ void connection_finish(struct connection *c)
 	connection_to(c, CONNECTION_DRAIN);
 }
 
+/* The host of raw bytes. True when our DNS gave that address to a name. */
+static bool connection_raw_host(const struct connection *c, struct host *ret)
+{
+	if (synthetic_host(c->seat->sandbox, &c->who.asked, ret))
+		return true;
+	host_of_addr(&c->who.asked, ret);
+	return false;
+}
+
+static struct verdict connection_decide(const struct connection *c, const struct host *h)
+{
+	return decide_connection(
+		c->seat->sandbox->policy, c->seat->credentials, h, c->who.asked.port);
+}
+
 /*
- * Nothing can be allowed there: the port is in no rule, or the address is the one that stands for refused names. Who
- * waits for the server to speak first is told at once. Not at the ports of HTTP, where clients speak first and some
+ * Nothing can be allowed there: the port is in no rule, or the address is one that stands for refused names or for none.
+ * Who waits for the server to speak first is told at once. Not at the ports of HTTP, where clients speak first and some
  * read their trust store before they do (GnuTLS): those are told in words.
  */
 static bool connection_closed(const struct connection *c)
 {
-	const struct addr shared = dns_shared();
 	uint16_t port = c->who.asked.port;
+	struct host raw;
 
 	if (port == 80 || port == 443)
 		return false;
 	return !policy_opens_port(c->seat->sandbox->policy, port) ||
-	       addr_same_ip(&c->who.asked, &shared);
+	       (synthetic_pool(&c->who.asked) && !connection_raw_host(c, &raw));
 }
 
 static void connection_relax(struct connection *c)
@@ -146,15 +180,31 @@ static void connection_relax(struct connection *c)
 	connection_deadline(c, TIME_IDLE - TIME_RELAX);
 }
 
+/* What the connection is has not been told in time. */
+static void connection_unsaid(struct connection *c)
+{
+	if (!c->passing || c->hurried) {
+		connection_refuse(c,
+			connection_closed(c) ? CATEGORY_HOST_DENIED : CATEGORY_PROTOCOL_DENIED,
+			"silence");
+		return;
+	}
+	(void)connection_raw_host(c, &c->host);
+	if (!tunnel_dial(c))
+		connection_refuse(
+			c, CATEGORY_LIMIT, "too many connections or lookups of this sandbox");
+}
+
 static void connection_expired(struct timer *t)
 {
 	struct connection *c = container_of(t, struct connection, timer);
 
 	switch (c->state) {
 	case CONNECTION_NEW:
-		connection_refuse(c,
-			connection_closed(c) ? CATEGORY_HOST_DENIED : CATEGORY_PROTOCOL_DENIED,
-			"silence");
+		connection_unsaid(c);
+		return;
+	case CONNECTION_TUNNEL:
+		tunnel_expired(c);
 		return;
 	case CONNECTION_HEAD:
 		if (c->head_begun)
@@ -182,6 +232,31 @@ static void connection_progress(struct leg *l)
 
 /* ---- NEW: what is it? */
 
+static void connection_tunnel(struct connection *c, enum verdict_way way, bool judging)
+{
+	connection_to(c, CONNECTION_TUNNEL);
+	tunnel_start(c, way, judging);
+}
+
+/* From the destination alone: a tunnel at once, or how long to wait for bytes. */
+static void connection_route(struct connection *c)
+{
+	struct host raw;
+	bool named = connection_raw_host(c, &raw);
+	struct verdict v = connection_decide(c, &raw);
+
+	if (v.way == VERDICT_TUNNEL) {
+		c->host = raw;
+		connection_judged(c, &v);
+		connection_tunnel(c, v.way, named && c->who.asked.port == CONNECTION_TLS_PORT);
+	} else if (v.way == VERDICT_PASS && (named || !synthetic_pool(&c->who.asked))) {
+		c->passing = true;
+		connection_deadline(c, TIME_FIRST);
+	} else if (connection_closed(c)) {
+		connection_deadline(c, TIME_CLOSED);
+	}
+}
+
 static void connection_begin(struct connection *c)
 {
 	struct captured *who = &c->who;
@@ -195,8 +270,8 @@ static void connection_begin(struct connection *c)
 	} else if (who->asked.port == NAMES_PORT) {
 		c->protocols |= AUDIT_PROTOCOL_DNS;
 		connection_to(c, CONNECTION_DNS);
-	} else if (connection_closed(c)) {
-		connection_deadline(c, TIME_CLOSED);
+	} else {
+		connection_route(c);
 	}
 }
 
@@ -271,32 +346,34 @@ static void connection_alert(struct connection *c, enum tls_alert alert, enum ca
 	connection_finish(c);
 }
 
-static void connection_hello(struct connection *c)
+/* Raw bytes to that host. What was dialled while the client was silent is of use if it is the same. */
+static void connection_go_raw(struct connection *c, enum verdict_way way, const struct host *to)
+{
+	if (c->tunnel.origin && !host_same(&c->host, to))
+		tunnel_drop(c);
+	c->host = *to;
+	connection_tunnel(c, way, false);
+}
+
+static void connection_hello(struct connection *c, const struct first *first)
 {
 	struct verdict verdict;
 	struct tls_engine *tls;
-	struct hello hello;
-	int r = sniff_client_hello(leg_readable(c->leg), &hello);
+	struct host host;
 
-	if (r == 0) {
-		if (leg_over(c->leg) || c->leg->eof)
-			connection_to(c, CONNECTION_DEAD);
-		return;
-	}
-	if (r < 0) {
-		connection_alert(c, TLS_ALERT_DECODE_ERROR, CATEGORY_BAD_REQUEST, "built-in",
-			"malformed ClientHello");
-		return;
-	}
-	if (!hello.has_sni) {
-		host_of_addr(&c->who.asked, &c->host);
-	} else if (host_canon(slice_of(hello.sni, hello.sni_n), &c->host) < 0) {
-		connection_alert(c, TLS_ALERT_UNRECOGNIZED_NAME, CATEGORY_BAD_REQUEST, "built-in",
-			"malformed SNI");
-		return;
-	}
-	verdict = decide_connection(c->seat->sandbox->policy, &c->host, c->who.asked.port);
+	if (first->has_name)
+		host = first->name;
+	else
+		(void)connection_raw_host(c, &host);
+	verdict = connection_decide(c, &host);
 	connection_judged(c, &verdict);
+	if (verdict.way != VERDICT_TERMINATE) {
+		c->protocols |= AUDIT_PROTOCOL_TLS;
+		connection_go_raw(c, verdict.way, &host);
+		return;
+	}
+	tunnel_drop(c);
+	c->host = host;
 	if (!verdict.allow && verdict.alert) {
 		connection_alert(c, TLS_ALERT_ACCESS_DENIED, verdict.category, verdict.rule, NULL);
 		return;
@@ -312,21 +389,65 @@ static void connection_hello(struct connection *c)
 	connection_to(c, CONNECTION_HANDSHAKE);
 }
 
-static void connection_sniff(struct connection *c)
+/* Bytes that are neither TLS nor HTTP. */
+static void connection_other(struct connection *c, const char *what)
 {
-	struct slice first = leg_readable(c->leg);
-	enum sniff_kind kind;
+	struct verdict verdict;
+	struct host host;
 
-	if (first.n == 0 || sniff(first, &kind) == 0) {
-		if (leg_over(c->leg) || c->leg->eof)
-			connection_to(c, CONNECTION_DEAD);
+	if (!c->passing) {
+		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, what);
 		return;
 	}
-	switch (kind) {
+	(void)connection_raw_host(c, &host);
+	verdict = connection_decide(c, &host);
+	connection_judged(c, &verdict);
+	connection_go_raw(c, VERDICT_PASS, &host);
+}
+
+/* What there is says nothing yet. */
+static void connection_unclear(struct connection *c)
+{
+	bool over = leg_over(c->leg) || c->leg->eof, some = leg_readable(c->leg).n > 0;
+
+	if (over && c->passing && !c->leg->broken) { /* a client that only listens */
+		connection_other(c, "");
+	} else if (over) {
+		connection_to(c, CONNECTION_DEAD);
+	} else if (some && c->passing && !c->hurried) {
+		c->hurried = true;
+		connection_deadline(c, TIME_SNIFF);
+	} else if (!some && tunnel_spoke(c)) {
+		struct verdict verdict = connection_decide(c, &c->host);
+
+		connection_judged(c, &verdict);
+		connection_tunnel(c, VERDICT_PASS, true);
+	}
+}
+
+static void connection_sniff(struct connection *c)
+{
+	struct first first;
+	int r = first_read(leg_readable(c->leg), &first);
+
+	if (r == 0) {
+		connection_unclear(c);
+		return;
+	}
+	if (r < 0) {
+		connection_alert(c,
+			r == -EINVAL ? TLS_ALERT_UNRECOGNIZED_NAME : TLS_ALERT_DECODE_ERROR,
+			CATEGORY_BAD_REQUEST, "built-in",
+			r == -EINVAL ? "malformed SNI" : "malformed ClientHello");
+		return;
+	}
+	switch (first.kind) {
 	case SNIFF_TLS:
-		connection_hello(c);
+		connection_hello(c, &first);
 		return;
 	case SNIFF_HTTP1:
+		tunnel_drop(c);
+		c->host = (struct host){0};
 		c->protocols |= AUDIT_PROTOCOL_HTTP1;
 		connection_to(c, CONNECTION_HEAD);
 		return;
@@ -334,10 +455,10 @@ static void connection_sniff(struct connection *c)
 		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "h2 by prior knowledge");
 		return;
 	case SNIFF_SSLV2:
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "SSLv2 hello");
+		connection_other(c, "SSLv2 hello");
 		return;
 	case SNIFF_OTHER:
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "neither TLS nor HTTP");
+		connection_other(c, "neither TLS nor HTTP");
 		return;
 	}
 }
@@ -433,6 +554,9 @@ void connection_step(struct connection *c)
 		case CONNECTION_DNS:
 			names_stream_step(c);
 			break;
+		case CONNECTION_TUNNEL:
+			tunnel_step(c);
+			break;
 		case CONNECTION_DRAIN:
 			connection_drop(c);
 			break;
@@ -451,6 +575,19 @@ void connection_abort(struct connection *c)
 		connection_break(c);
 }
 
+void connection_review(struct connection *c)
+{
+	struct verdict v;
+
+	if (c->state != CONNECTION_TUNNEL)
+		return;
+	v = connection_decide(c, &c->host);
+	if (v.allow && v.way == c->tunnel.way)
+		return;
+	c->reason = "a rule or a credential for this host has come or gone";
+	connection_break(c);
+}
+
 void connection_reap(struct worker *w)
 {
 	while (w->dead) {
@@ -463,6 +600,7 @@ void connection_reap(struct worker *w)
 		if (c->query)
 			names_stream_forget(c);
 		record_connection(c);
+		tunnel_drop(c);
 		leg_close(TAKE_PTR(c->leg), c->reset);
 		slab_give(&w->connections, c);
 		seat->connections--;

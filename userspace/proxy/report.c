@@ -152,6 +152,8 @@ static void report_sandbox(struct sandbox *s, struct json *j)
 		.swaps = s->swaps,
 		.misdirected = s->misdirected,
 		.refusals = s->refusals,
+		.tunnels = s->tunnels,
+		.tunnels_open = s->tunnels_open,
 		.credentials = credentials,
 		.ncredentials = report_credentials(s, credentials),
 		.is_degraded = s->notes.n > 0,

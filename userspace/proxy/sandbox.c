@@ -2,9 +2,10 @@
 /*
  * sandbox.c – see sandbox.h. Everything here but sandbox_left() runs in the control thread.
  *
- * On disk, under STATE: sandboxes/ID.json (placeholders, when it has credentials), the CA's key in sandboxes/keys;
- * handout/ID/ca.pem and, when a credential names a variable, environment, which launcher and hooks read. Nothing is
- * there twice or empty: STATE is mostly memory, and each file in it takes one to five kilobytes. A
+ * On disk, under STATE: sandboxes/ID.json (placeholders, when it has credentials), the CA's key in sandboxes/keys,
+ * sandboxes/ID.names (naming.c); handout/ID/ca.pem and, when a credential names a variable, environment, which launcher
+ * and hooks read. Nothing is there twice or empty: STATE is mostly memory, and each file in it takes one to five
+ * kilobytes. A
  * sandbox that is offered again after a restart finds all of it as it was; they are removed when it is withdrawn.
  */
 #include <assert.h>
@@ -19,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/keyfile.h"
+#include "base/log.h"
 #include "cred/credset.h"
 #include "cred/placeholder.h"
 #include "policy/digest.h"
@@ -194,6 +196,7 @@ void sandbox_forget(const struct sandbox *s, const char *state)
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if (sandbox_path(path, state, files[i], s->at.id) == 0)
 			(void)unlink(path); /* may be gone with the state directory already */
+	naming_forget(s, state);
 	if (sandbox_path(path, state, "handout/%s", s->at.id) == 0)
 		(void)rmdir(path);
 	if (sandbox_path(path, state, "%s", SANDBOX_KEYS) == 0)
@@ -237,6 +240,7 @@ static void sandbox_drop(struct sandbox *s)
 	for (unsigned i = 0; i < s->ntrusts; i++)
 		tls_trust_unref(s->trusts[i].trust);
 	ca_free(s->ca);
+	synthetic_done(&s->synthetic);
 	placeholders_free(s->placeholders);
 	credset_unref(s->credentials);
 	policy_unref(s->policy);
@@ -278,6 +282,13 @@ static int sandbox_policy(const struct sandbox_home *home, struct slice text, st
 	return policy_load(text, "policy", fault, ret);
 }
 
+static void sandbox_warn(void *arg, const char *text)
+{
+	const struct sandbox *s = arg;
+
+	log_warn("sandbox %s: %s", s->at.id, text);
+}
+
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret)
 {
@@ -296,9 +307,12 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	r = r ? r : sandbox_policy(home, policy, fault, &s->policy);
 	if (r == 0 && s->credentials)
 		r = credset_check_against_policy(s->credentials, s->policy, fault);
+	if (r == 0 && s->credentials)
+		credset_check_tunnels(s->credentials, s->policy, sandbox_warn, s);
 	r = r ? r : sandbox_trusts(s, fault);
 	if (r == 0 && sandbox_load_ca(s, home->state) < 0)
 		r = sandbox_make_ca(s, home->state, fault);
+	r = r ? r : naming_load(s, home->state, fault);
 	r = r ? r : sandbox_placeholders(s, home->state, fault);
 	r = r ? r : sandbox_handout(s, home->state, fault);
 	if (r < 0) {

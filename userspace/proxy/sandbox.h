@@ -19,7 +19,9 @@
 #include "base/slice.h"
 #include "capture/flows.h"
 #include "capture/losses.h"
+#include "proxy/naming.h"
 #include "proxy/notes.h"
+#include "proxy/synthetic.h"
 #include "ring/loop.h"
 
 struct ca;
@@ -67,6 +69,7 @@ struct sandbox {
 	struct credset *credentials; /* the control thread's reference to the latest */
 	struct placeholders *placeholders;
 	struct ca *ca;
+	struct synthetic synthetic; /* its names' addresses */
 	struct {
 		const char *file; /* borrowed from the policy */
 		struct tls_trust *trust;
@@ -82,10 +85,12 @@ struct sandbox {
 
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
-	uint64_t refusals; /* of the kernel; control thread, as the next three */
+	_Atomic uint64_t tunnels, tunnels_open; /* established ones, passed through or by a rule */
+	uint64_t refusals; /* of the kernel; control thread, as the next four */
 	struct losses losses; /* those that were told */
 	unsigned pairs; /* of credential and host, in the map of uses */
 	struct notes notes;
+	struct namings namings; /* names that get an address; control thread */
 	unsigned lookups; /* at the resolver; control thread */
 
 	/* what goes to each worker, one behind the other */

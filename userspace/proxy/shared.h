@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/limits.h"
+#include "proxy/synthetic.h"
 
 struct audit;
 struct lookup;
@@ -20,6 +21,8 @@ struct lookup_queue {
 };
 
 struct shared {
+	const char *state; /* directory; borrowed from the configuration */
+	struct synthetic_range synthetic; /* where names get their addresses from */
 	struct loop *control; /* the control thread's loop */
 	struct worker *workers[LIMIT_WORKERS];
 	unsigned nworkers;

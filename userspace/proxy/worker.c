@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cred/credset.h"
+#include "dns/records.h"
 #include "harden/seccomp.h"
 #include "proxy/connection.h"
 #include "proxy/exchange.h"
@@ -39,6 +40,8 @@ enum {
 	WORKER_CONNECTIONS = 8192,
 	WORKER_LOOKUPS = 16384,
 	WORKER_QUERIES = 16384,
+	WORKER_RECORDS =
+		256, /* answers of other types than addresses, 12 KiB each while asked for */
 	WORKER_REARM =
 		100, /* milliseconds until accepting is tried again when descriptors were out */
 };
@@ -174,7 +177,7 @@ void worker_seat_check(struct seat *seat)
 	struct sandbox *sb = seat->sandbox;
 
 	if (!seat->leaving || seat->accepting || seat->connections || seat->lookups ||
-		seat->origins || seat->queries || seat->names || seat->legs)
+		seat->origins || seat->queries || seat->namings || seat->names || seat->legs)
 		return;
 	timer_stop(w->loop, &seat->rearm);
 	credset_unref(seat->credentials);
@@ -228,6 +231,12 @@ void worker_seat_refresh(struct worker *w, struct sandbox *sb, struct credset *s
 	}
 	credset_unref(seat->credentials);
 	seat->credentials = set;
+	for (uint32_t i = 0; i < w->connections.made; i++) {
+		struct connection *c = slab_at(&w->connections, i);
+
+		if (c && c->seat == seat)
+			connection_review(c);
+	}
 }
 
 /* ---- the thread */
@@ -275,6 +284,7 @@ static int worker_slabs(struct worker *w)
 	r = r ? r : slab_init(&w->origins, sizeof(struct origin), WORKER_CONNECTIONS);
 	r = r ? r : slab_init(&w->seats, sizeof(struct seat), LIMIT_SANDBOXES);
 	r = r ? r : slab_init(&w->lookups, sizeof(struct lookup), WORKER_LOOKUPS);
+	r = r ? r : slab_init(&w->records, sizeof(struct dns_records), WORKER_RECORDS);
 	return r ? r : slab_init(&w->queries, NAMES_QUERY, WORKER_QUERIES);
 }
 
@@ -364,5 +374,6 @@ void worker_free(struct worker *w)
 	slab_done(&w->seats);
 	slab_done(&w->lookups);
 	slab_done(&w->queries);
+	slab_done(&w->records);
 	free(w);
 }

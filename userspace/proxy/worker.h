@@ -44,6 +44,7 @@ struct seat {
 	unsigned lookups;
 	unsigned origins;
 	unsigned queries;
+	unsigned namings; /* names whose address is being made */
 	unsigned legs; /* closed ones too, until their descriptor is */
 	unsigned reserved; /* places kept in the journal */
 	bool leaving;
@@ -60,7 +61,7 @@ struct worker {
 	struct loop *loop;
 	struct shared *shared;
 	unsigned index;
-	struct slab legs, connections, exchanges, origins, seats, lookups, queries;
+	struct slab legs, connections, exchanges, origins, seats, lookups, queries, records;
 	struct leg *dirty, *dying;
 	struct connection *dead;
 	struct tls_server *tls_server;

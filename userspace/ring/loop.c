@@ -63,6 +63,7 @@ static const uint8_t loop_ops[] = {
 	IORING_OP_RECVMSG,
 	IORING_OP_SENDMSG,
 	IORING_OP_CLOSE,
+	IORING_OP_FSYNC,
 };
 
 static int loop_register(struct loop *l, unsigned op, void *arg, unsigned n)
