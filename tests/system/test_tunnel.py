@@ -225,7 +225,7 @@ def test_five_hundred_at_once(box, servers):
 
 
 def test_a_killed_end_leaves_nothing(box, servers, world):
-    """The client by SIGKILL, the server by a close of everything; in between all is counted (control)."""
+    """Both ends are programs that get SIGKILL; in between all is counted (control)."""
     server = servers[BANNER]
     address = address_of(box, "tunnel.test")
     held, before = box.stack.descriptors(), counters(box)
@@ -242,10 +242,23 @@ def test_a_killed_end_leaves_nothing(box, servers, world):
     until(lambda: server.open() == 0, "the server to hear of it")
     until(lambda: box.stack.descriptors() == held, "the descriptors to be given back")
 
-    with tunnel(box, "tunnel.test", BANNER) as sock:
-        read_exactly(sock, len(raw.BANNER))
-        raw.reset(server.accepted[-1].sock)
-        assert ended(sock) == "reset"
+    program = (
+        f"import socket,time; l=socket.create_server(('',{NOBODY})); print(1,flush=True); s,_=l.accept(); "
+        "s.sendall(b'hello'); time.sleep(99)"
+    )
+    child = subprocess.Popen(
+        world.internet.command(["/usr/bin/python3", "-c", program]), stdout=subprocess.PIPE, cwd="/"
+    )
+    assert child.stdout.read(1) == b"1"
+    with tunnel(box, "tunnel.test", NOBODY) as sock:
+        assert read_exactly(sock, 5) == b"hello"
+        assert box.stack.descriptors() == held + 2
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        assert ended(sock) == "fin"  # what the kernel of a killed program says; whoever goes on is told more
+        with pytest.raises(ConnectionError):
+            until(lambda: not sock.send(b"is anybody there?"), "a reset")
     until(lambda: box.stack.descriptors() == held, "the descriptors to be given back")
     until(lambda: counters(box)["tunnels_open"] == before["tunnels_open"], "the counters to be even")
     assert counters(box)["open"] == before["open"]

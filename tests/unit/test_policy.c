@@ -42,7 +42,8 @@ static const struct {
 	{"version: 1\ndefault_tls: tunnel",
 		"f:2:14: `default_tls` must be terminate or pass, not `tunnel`"},
 	{"version: 1\nrules: [{name: a, hosts: [a], methods: [GET], action: tunnel}]",
-		"f:2:40: a tunnel shows no requests: a rule with `action: tunnel` cannot have `methods`"},
+		"f:2:40: a tunnel shows no requests: a rule with `action: tunnel` cannot have "
+		"`methods`"},
 	{"version: 1\nrules: [{name: a, hosts: [a], deny: alert, action: tunnel}]",
 		"f:2:37: `deny` belongs to a rule with `action: deny`"},
 	{"version: 1\nclaims: {}", "f:2:1: `claims` is not available in this version"},

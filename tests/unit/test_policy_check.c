@@ -71,10 +71,11 @@ static void test_shadowed(void **state)
 
 #define RULES(a, b) "version: 1\nrules:\n- {name: a, " a "}\n- {name: b, " b "}\n"
 #define UNSEEN                                                                                     \
-	"f:4:3: rule `b` tunnels hosts and ports where rule `a` in line 3 looks at methods, which a " \
+	"f:4:3: rule `b` tunnels hosts and ports where rule `a` in line 3 looks at methods, "      \
+	"which a "                                                                                 \
 	"tunnel does not show; give them different hosts or ports, or put the tunnel first"
 #define HIDDEN(says)                                                                               \
-	"f:4:3: rule `b` never decides: rule `a` in line 3 matches all of it first and says " says  \
+	"f:4:3: rule `b` never decides: rule `a` in line 3 matches all of it first and says " says \
 	"; put the narrower rule first"
 
 static const struct {
@@ -113,9 +114,11 @@ static const struct {
 	/* one hides the other */
 	{RULES("hosts: ['*.test'], action: tunnel", "hosts: [a.test], action: allow"),
 		HIDDEN("tunnel")},
-	{RULES("hosts: ['*.test'], action: tunnel", "hosts: [a.test], methods: [GET], action: deny"),
+	{RULES("hosts: ['*.test'], action: tunnel",
+		 "hosts: [a.test], methods: [GET], action: deny"),
 		HIDDEN("tunnel")},
-	{RULES("hosts: ['*.test'], action: deny", "hosts: [a.test], action: tunnel"), HIDDEN("deny")},
+	{RULES("hosts: ['*.test'], action: deny", "hosts: [a.test], action: tunnel"),
+		HIDDEN("deny")},
 	{RULES("hosts: ['*.test'], action: allow", "hosts: [a.test], action: tunnel"),
 		HIDDEN("allow")},
 };

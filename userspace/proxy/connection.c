@@ -131,7 +131,11 @@ void connection_refuse(struct connection *c, enum category category, const char 
 {
 	if (c->state == CONNECTION_DEAD)
 		return;
-	connection_note(c, category, c->rule ? c->rule : c->passing ? "default" : "built-in", reason);
+	connection_note(c, category,
+		c->rule      ? c->rule
+		: c->passing ? "default"
+			     : "built-in",
+		reason);
 	sandbox_count(&c->seat->sandbox->denied, 1);
 	connection_break(c);
 }

@@ -217,8 +217,8 @@ static enum dns_action names_decide(struct names_query *q)
 		!q->host.is_ip) {
 		facts.opened = policy_opens_name(sb->policy, &q->host);
 		facts.exact = policy_names_exactly(sb->policy, &q->host);
-		facts.synthetic = dns == POLICY_DNS_SYNTHETIC ||
-				  policy_tunnels_name(sb->policy, &q->host);
+		facts.synthetic =
+			dns == POLICY_DNS_SYNTHETIC || policy_tunnels_name(sb->policy, &q->host);
 	}
 	return dns_decide(&q->question, &facts);
 }

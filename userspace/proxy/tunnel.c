@@ -43,7 +43,8 @@
 #include "proxy/worker.h"
 
 enum {
-	TUNNEL_WINDOW = LIMIT_RX / 2, /* received and not forwarded; as much again may be in flight */
+	TUNNEL_WINDOW =
+		LIMIT_RX / 2, /* received and not forwarded; as much again may be in flight */
 	TUNNEL_AGAIN = 50, /* milliseconds until lookups that were out are asked for again */
 };
 
@@ -150,7 +151,8 @@ static const char *tunnel_objection(
 			c->who.asked.port);
 		return v.allow && v.way == VERDICT_PASS
 			       ? NULL
-			       : "TLS to a host that is not passed through, behind a greeting of the server";
+			       : "TLS to a host that is not passed through, behind a greeting of "
+				 "the server";
 	}
 	*ret = CATEGORY_PROTOCOL_DENIED;
 	return f->kind == SNIFF_HTTP1 || f->kind == SNIFF_H2_PREFACE
@@ -280,7 +282,8 @@ void tunnel_expired(struct connection *c)
 	if (!t->origin) {
 		tunnel_dial_or_wait(c);
 	} else if (t->hurried) {
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "the first bytes did not arrive in time");
+		connection_refuse(
+			c, CATEGORY_PROTOCOL_DENIED, "the first bytes did not arrive in time");
 	} else if (t->half) {
 		c->reason = "half-closed and silent";
 		connection_break(c);
