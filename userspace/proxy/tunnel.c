@@ -93,18 +93,13 @@ static void tunnel_progress(void *user)
 static const struct origin_events tunnel_events = {
 	.ready = tunnel_ready, .progress = tunnel_progress};
 
-bool tunnel_dial(struct connection *c)
+/* Many of a sandbox that begin at once wait for their turn at the resolver. */
+void tunnel_dial(struct connection *c)
 {
 	struct origin_want want = {.host = &c->host, .port = c->who.asked.port, .fresh = true};
 
 	c->tunnel.origin = origin_get(c->seat, &want, &tunnel_events, c);
-	return c->tunnel.origin != NULL;
-}
-
-/* Many tunnels of a sandbox that begin at once wait for their turn at the resolver. */
-static void tunnel_dial_or_wait(struct connection *c)
-{
-	if (tunnel_dial(c))
+	if (c->tunnel.origin)
 		return;
 	if (loop_now(c->seat->worker->loop) - c->began > TIME_DNS)
 		connection_refuse(
@@ -253,7 +248,7 @@ void tunnel_start(struct connection *c, enum verdict_way way, bool judging)
 	c->tunnel.way = way;
 	c->tunnel.judging = judging;
 	if (!c->tunnel.origin)
-		tunnel_dial_or_wait(c);
+		tunnel_dial(c);
 }
 
 void tunnel_step(struct connection *c)
@@ -280,7 +275,7 @@ void tunnel_expired(struct connection *c)
 	struct tunnel *t = &c->tunnel;
 
 	if (!t->origin) {
-		tunnel_dial_or_wait(c);
+		tunnel_dial(c);
 	} else if (t->hurried) {
 		connection_refuse(
 			c, CATEGORY_PROTOCOL_DENIED, "the first bytes did not arrive in time");
