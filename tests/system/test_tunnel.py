@@ -264,6 +264,14 @@ def test_a_killed_end_leaves_nothing(box, servers, world):
     assert counters(box)["open"] == before["open"]
 
 
+def test_a_silent_upstream_is_asked_whether_it_is_there(box, servers, world):
+    """TCP keep-alive is the only limit of an idle tunnel."""
+    with tunnel(box, "tunnel.test", BANNER) as sock:
+        read_exactly(sock, len(raw.BANNER))
+        options = world.edge.run("ss", "-tnoH", "state", "established", f"dport = {BANNER}").stdout
+        assert "timer:(keepalive," in options, options
+
+
 def test_a_reset_is_a_reset_on_the_other_side(box, servers):
     server = servers[RESETS]
     with tunnel(box, "tunnel.test", RESETS) as sock:
