@@ -73,8 +73,8 @@ UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
 UNIT_helper   := bounding dial_openings notes unix_paths
-UNIT_proxy    := decide first journal notes refusal refuse rewrite_head
-FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
+UNIT_proxy    := decide first journal notes refusal refuse rewrite_head synthetic synthetic_record
+FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire dns_records policy swap synthetic_record authority
 
 LINK_base     := base
 LINK_model    := model base
@@ -254,6 +254,8 @@ FUZZ_yaml        := base/fault
 FUZZ_hosts       := policy/alabel model/addr
 FUZZ_policy      := policy/alabel policy/check policy/digest policy/hosts policy/lists policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault model/addr model/range model/category
 FUZZ_dns_wire    := dns/wire model/addr base/buf
+FUZZ_dns_records := dns/wire model/addr
+FUZZ_synthetic_record := proxy/synthetic dns/answers dns/records policy/alabel policy/hosts model/addr model/range model/category base/buf base/fault
 FUZZ_swap        := rewrite/base64 cred/credset cred/load cred/placeholder cred/source cred/value policy/alabel policy/check policy/digest policy/hosts policy/lists policy/load policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
 
 define FUZZ_RULE

@@ -122,13 +122,17 @@ class Nameserver:
                 client, _ = sock.accept()
             except OSError:
                 return
-            with client:
-                client.settimeout(5)
-                try:
-                    stream = client.makefile("rb")
-                    size = stream.read(2)
+            threading.Thread(target=self._conversation, args=(client,), daemon=True).start()
+
+    def _conversation(self, client):
+        """Until the client has no more questions (RFC 7766 section 6.2.1)."""
+        with client:
+            client.settimeout(5)
+            stream = client.makefile("rb")
+            try:
+                while size := stream.read(2):
                     answer = self._answer(stream.read(struct.unpack("!H", size)[0]), "tcp")
                     if answer:
                         client.sendall(struct.pack("!H", len(answer)) + answer)
-                except (OSError, IndexError, struct.error):
-                    continue
+            except (OSError, IndexError, struct.error):
+                return

@@ -40,7 +40,7 @@ from stack import Stack, build_folder  # noqa: E402
 BOTH_LANES = {
     "test_capture.py": ["each_family", "CAP_01_a", "CAP_04", "CAP_10", "CAP_15", "outside_the_cgroup"],
     "test_demonstrations.py": [""],
-    "test_dns.py": ["DNS_01", "DNS_04", "DNS_06", "bad_packet", "search_domain", "cut_is_asked"],
+    "test_dns.py": ["DNS_01", "DNS_04", "DNS_06", "DNS_09", "bad_packet", "search_domain", "cut_is_asked"],
     "test_endurance.py": ["OPS_01_and_two_hundred"],
     "test_http1.py": ["many_requests", "of_every_size", "chunked_passes", "pipelined", "event_stream", "H1_13"],
     "test_hosts.py": [""],
@@ -48,6 +48,7 @@ BOTH_LANES = {
     "test_refusals.py": [""],
     "test_resolver.py": [""],
     "test_pass.py": [""],
+    "test_synthetic.py": ["under_a_tunnel", "by_its_synthetic", "without_SNI", "points_back", "in_flight"],
     "test_tunnel.py": [""],
     "test_tunnel_servers.py": [""],
     "test_tls.py": ["TLS_01", "TLS_03", "TLS_13", "TLS_24", "many_records"],

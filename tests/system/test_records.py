@@ -5,7 +5,8 @@ import struct
 import dns.flags
 import pytest
 
-from asking import SHARED, ask, told
+from asking import SHARED, ask, told, wire_of
+from sandbox import Sandbox
 
 POLICY = """version: 1
 name: records
@@ -22,7 +23,6 @@ rules:
 
 @pytest.fixture(scope="module")
 def box(stack, lane):
-    from sandbox import Sandbox
     made = Sandbox(stack, POLICY, lane=lane)
     try:
         yield made.attach()
@@ -41,8 +41,6 @@ def box(stack, lane):
     ("nx.test", "TXT", []),
 ])
 def test_records_of_a_name_that_a_rule_names(box, watch, name, kind, values, over):
-    if kind == "CAA" and not values[0]:
-        pytest.fail("a row without a value")
     assert told(box, name, kind, over=over) == ("NOERROR", values)
     assert [q for q in watch.questions() if q[0].lower() == name], "it was asked for upstream"
 
@@ -89,7 +87,6 @@ def test_what_cannot_be_read_or_is_too_much_is_a_fault(box, name):
 
 
 def test_a_hundred_questions_for_records_in_flight(box):
-    from asking import wire_of
     with box.connect("203.0.113.53", 53) as sock:
         sock.sendall(b"".join(
             struct.pack("!H", len(wire)) + wire
@@ -98,11 +95,11 @@ def test_a_hundred_questions_for_records_in_flight(box):
         stream = sock.makefile("rb")
         for number in range(100):
             packet = stream.read(struct.unpack("!H", stream.read(2))[0])
-            assert struct.unpack("!HHHH", packet[:8])[::3] == (number, 2)
+            came, flags, _, count = struct.unpack("!HHHH", packet[:8])
+            assert (came, flags & 15, count) == (number, 0, 2)
 
 
 def test_a_client_that_asks_and_does_not_read_harms_nobody(box):
-    from asking import wire_of
     wire = wire_of(1, "longtext.test", 16)
     with box.connect("203.0.113.53", 53) as sock:
         sock.settimeout(1)

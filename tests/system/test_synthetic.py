@@ -4,12 +4,13 @@ import ipaddress
 import os
 import random
 import signal
+import subprocess
 import threading
 import time
 
 import pytest
 
-from asking import SHARED, ask, ask_many, ask_many_tcp, pointer, told
+from asking import SHARED, addresses, ask, ask_many, ask_many_tcp, pointer, told, wire_of
 from sandbox import Refused
 from waiting import PATIENCE, until
 
@@ -82,8 +83,7 @@ def test_a_name_under_a_tunnel_gets_an_address_of_its_own_and_no_question_leaves
 
 def test_with_synthetic_every_open_name_gets_one_and_denied_names_share(attach, watch):
     box = attach(SYNTHETIC)
-    addresses = {synthetic(box, name) for name in ("api.test", "site.test", "nx.many.test")}
-    assert len(addresses) == 3
+    assert len({synthetic(box, name) for name in ("api.test", "site.test", "nx.many.test")}) == 3
     assert told(box, "api.test", "AAAA") == ("NOERROR", [])
     assert told(box, "denied.test") == ("NOERROR", [SHARED])
     assert told(box, "many.test") == ("NOERROR", [SHARED])
@@ -206,7 +206,6 @@ def test_whatever_a_client_was_told_stands_after_any_kill(another_stack, attach)
         for turn in range(6):
             part = burst[turn * 300:turn * 300 + 300]
             with box.connect("203.0.113.53", 53, kind="SOCK_DGRAM") as sock:
-                from asking import addresses, wire_of
                 sock.settimeout(0.02)
                 until_killed = time.monotonic() + random.uniform(0.001, 0.25)
                 for number, name in enumerate(part):
@@ -222,16 +221,15 @@ def test_whatever_a_client_was_told_stands_after_any_kill(another_stack, attach)
         end.set()
         thread.join(30)
     assert len(found) > 50, "the control: names were told between the kills"
-    assert all(len(addresses) == 1 for addresses in found.values()), "one address for each name"
+    assert all(len(told_of) == 1 for told_of in found.values()), "one address for each name"
     assert len({next(iter(a)) for a in found.values()}) == len(found), "one name for each address"
     now = ask_many(box, list(found))
     assert {name: {address} for name, (_, address) in now.items()} == found
     on_disk = kept(box)
-    assert all(on_disk[name] in addresses for name, addresses in found.items())
+    assert all(on_disk[name] in told_of for name, told_of in found.items())
 
 
 def _note(sock, part, found):
-    from asking import addresses
     try:
         number, rcode, address = addresses(sock.recv(4096))
     except OSError:
@@ -322,9 +320,9 @@ def test_the_4097th_name_shares_the_refused_ones_address_and_is_on_record(attach
     box, other = attach(SYNTHETIC), attach(SYNTHETIC)
     names = [f"n{i}.many.test" for i in range(NAMES_MAX)]
     found = ask_many(box, names, patience=60 * PATIENCE)
-    addresses = {address for rcode, address in found.values() if rcode == 0}
-    assert len(addresses) == NAMES_MAX and SHARED not in addresses
-    assert all(ipaddress.ip_address(address) in POOL for address in addresses)
+    own = {address for rcode, address in found.values() if rcode == 0}
+    assert len(own) == NAMES_MAX and SHARED not in own
+    assert all(ipaddress.ip_address(address) in POOL for address in own)
     mark = stack.audit_mark()
     assert told(box, "api.test") == ("NOERROR", [SHARED])
     event = stack.wait_audit(mark, sandbox=box.id, category="limit")[0]
@@ -381,7 +379,6 @@ def test_the_pool_can_be_made_smaller(another_stack, attach):
 ])
 def test_a_pool_that_the_kernel_does_not_open_is_refused(another_stack, pool, why):
     stack = another_stack("names-bad-pool", start=False, extra=f"synthetic: {pool}")
-    import subprocess
     done = subprocess.run(
         [stack.tool("sallyportd"), "--check-config", stack.config], capture_output=True, text=True, check=False
     )

@@ -567,9 +567,32 @@ static void test_manual(void **state)
 	manual_check("userspace/man/sallyport-policy.5", tables, n);
 }
 
+static void test_dns(void **state)
+{
+	static const struct {
+		const char *text;
+		enum policy_dns dns;
+	} words[] = {
+		{"version: 1", POLICY_DNS_CHECKED},
+		{"version: 1\ndns: checked", POLICY_DNS_CHECKED},
+		{"version: 1\ndns: synthetic", POLICY_DNS_SYNTHETIC},
+		{"version: 1\ndns: \"off\"", POLICY_DNS_OFF},
+		{"version: 1\ndns: off", POLICY_DNS_OFF},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		struct policy *p = load(words[i].text);
+
+		assert_int_equal(policy_dns(p), words[i].dns);
+		policy_unref(p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dns),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_one_of_fifty),
 		cmocka_unit_test(test_decide),

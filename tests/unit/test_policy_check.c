@@ -213,12 +213,38 @@ static void test_in_vain(void **state)
 	}
 }
 
+/* Names that are opened while none is resolved. */
+static void test_names_off(void **state)
+{
+	static const char rules[] = "rules:\n- {name: ip, hosts: [203.0.113.1], action: allow}\n"
+				    "- {name: no, hosts: [x.test], action: deny}\n"
+				    "- {name: mixed, hosts: [203.0.113.2, a.test], action: allow}\n";
+	static const char *const words[] = {"checked", "synthetic", "off"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		char text[512], warnings[2048] = "";
+		struct policy *p;
+
+		(void)snprintf(text, sizeof(text), "version: 1\ndns: %s\n%s", words[i], rules);
+		p = load(text);
+		policy_check(p, collect, warnings);
+		policy_unref(p);
+		assert_string_equal(warnings,
+			i < 2 ? ""
+			      : "f:6:3: rule `mixed` opens names, and with `dns: off` no name is resolved: "
+				"connections to them are refused dns-failure; write addresses, or another "
+				"`dns`\n");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shadowed),
 		cmocka_unit_test(test_overlaps),
 		cmocka_unit_test(test_in_vain),
+		cmocka_unit_test(test_names_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

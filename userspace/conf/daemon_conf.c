@@ -153,7 +153,8 @@ static int daemon_conf_range(struct slice text, struct addr *ret_first, struct a
 	struct slice length = slice_skip(text, slash + 1);
 	unsigned prefix = 0;
 
-	if (addr_parse(slice_first(text, slash), ret_first) < 0 || !addr_is_v4(ret_first))
+	if (addr_parse(slice_first(text, slash), ret_first) < 0 || !addr_is_v4(ret_first) ||
+		slice_find(text, ':') < text.n)
 		return -EINVAL;
 	if (length.n == 0 || length.n > 2 || length.p[0] == '0')
 		return -EINVAL;

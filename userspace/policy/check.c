@@ -233,10 +233,32 @@ static void check_addresses(
 	}
 }
 
+/* Under dns: off no name is resolved, so what a rule opens of names cannot be dialled. */
+static void check_names_off(
+	const struct policy *p, void (*warn)(void *arg, const char *text), void *arg)
+{
+	for (unsigned i = 0; p->dns == POLICY_DNS_OFF && i < p->nrules; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		struct fault line = {{0}};
+		unsigned k = 0;
+
+		while (k < r->nhosts && r->hosts[k].kind == HOST_PATTERN_NET)
+			k++;
+		if (!r->allow || k == r->nhosts)
+			continue;
+		(void)conf_fault(p->doc, r->at, &line,
+			"rule `%s` opens names, and with `dns: off` no name is resolved: connections "
+			"to them are refused dns-failure; write addresses, or another `dns`",
+			r->name);
+		warn(arg, line.text);
+	}
+}
+
 void policy_check(const struct policy *p, void (*warn)(void *arg, const char *text), void *arg)
 {
 	struct fault line = {{0}};
 
 	(void)policy_shadows(p, &line, warn, arg); /* a different action was an error of the load */
 	check_addresses(p, warn, arg);
+	check_names_off(p, warn, arg);
 }

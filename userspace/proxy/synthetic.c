@@ -6,7 +6,7 @@
  * lock: an entry is written, then its number goes into the two indexes by a release store; a reader that sees the number
  * sees the entry. A table that is full to half of its indexes is copied into one of four times the size, which is
  * published the same way; the old one stays until the end, since somebody may be in it (together they are a third of
- * the last). With SYNTHETIC_MAX names of usual length that is 300 KiB; with none, nothing; with ten, 800 bytes.
+ * the last). With SYNTHETIC_MAX names of usual length that is about 350 KiB; with none, nothing; with ten, one; with a hundred, ten.
  *
  * The first address is found by chance, so what was learnt in one sandbox, or in an earlier life of it (an image, a
  * checkpoint, a file with addresses in it), most likely stands for nothing in another, rather than for another name; nor
