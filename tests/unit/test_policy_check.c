@@ -216,9 +216,10 @@ static void test_in_vain(void **state)
 /* Names that are opened while none is resolved. */
 static void test_names_off(void **state)
 {
-	static const char rules[] = "rules:\n- {name: ip, hosts: [203.0.113.1], action: allow}\n"
-				    "- {name: no, hosts: [x.test], action: deny}\n"
-				    "- {name: mixed, hosts: [203.0.113.2, a.test], action: allow}\n";
+	static const char rules[] =
+		"rules:\n- {name: ip, hosts: [203.0.113.1], action: allow}\n"
+		"- {name: no, hosts: [x.test], action: deny}\n"
+		"- {name: mixed, hosts: [203.0.113.2, a.test], action: allow}\n";
 	static const char *const words[] = {"checked", "synthetic", "off"};
 
 	(void)state;
@@ -230,11 +231,12 @@ static void test_names_off(void **state)
 		p = load(text);
 		policy_check(p, collect, warnings);
 		policy_unref(p);
-		assert_string_equal(warnings,
-			i < 2 ? ""
-			      : "f:6:3: rule `mixed` opens names, and with `dns: off` no name is resolved: "
-				"connections to them are refused dns-failure; write addresses, or another "
-				"`dns`\n");
+		assert_string_equal(warnings, i < 2 ? ""
+						    : "f:6:3: rule `mixed` opens names, and with "
+						      "`dns: off` no name is resolved: "
+						      "connections to them are refused "
+						      "dns-failure; write addresses, or another "
+						      "`dns`\n");
 	}
 }
 

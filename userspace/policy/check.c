@@ -247,7 +247,8 @@ static void check_names_off(
 		if (!r->allow || k == r->nhosts)
 			continue;
 		(void)conf_fault(p->doc, r->at, &line,
-			"rule `%s` opens names, and with `dns: off` no name is resolved: connections "
+			"rule `%s` opens names, and with `dns: off` no name is resolved: "
+			"connections "
 			"to them are refused dns-failure; write addresses, or another `dns`",
 			r->name);
 		warn(arg, line.text);
