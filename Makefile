@@ -39,7 +39,7 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange first journal kernel leg lookup names naming notes origin record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
+PROXY    := connection decide exchange first journal kernel leg lookup names naming notes opening origin record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
 HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \

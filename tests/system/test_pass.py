@@ -191,5 +191,6 @@ def test_terminate_is_what_it_was(attach, stack, servers, watch):
     with box.connect(PASSED, ECHO) as sock:
         sock.sendall(b"\x00raw\n")
         assert ended(sock) == "reset"
-    assert stack.wait_audit(mark, kind="connection", sandbox=box.id)[0]["category"] == "protocol-denied"
+    event = stack.wait_audit(mark, kind="connection", sandbox=box.id, decision="deny")[0]
+    assert event["category"] == "protocol-denied"
     assert not servers[ECHO].accepted

@@ -98,15 +98,16 @@ static void test_mismatch(void **state)
 		{"SSH-2.0-OpenSSH_9.2\r\n", NULL, "api.test", true},
 		{"GET / HTTP/1.1\r\nHost: other.test\r\n\r\n", NULL, "api.test", true},
 		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", NULL, "api.test", true},
-		{"\x00\x00\x00\x08\x04\xd2\x16\x2f", NULL, "api.test", true}, /* PostgreSQL's SSLRequest */
+		{"\x00\x00\x00\x08\x04\xd2\x16\x2f", NULL, "api.test",
+			true}, /* PostgreSQL's SSLRequest */
 		{"*1\r\n$4\r\nPING\r\n", NULL, "api.test", true},
 	};
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint8_t bytes[512];
-		struct slice in = rows[i].bytes ? slice_str(rows[i].bytes)
-						: hello(bytes, rows[i].sni);
+		struct slice in =
+			rows[i].bytes ? slice_str(rows[i].bytes) : hello(bytes, rows[i].sni);
 		struct host to;
 		struct first f;
 

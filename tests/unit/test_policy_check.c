@@ -71,10 +71,11 @@ static void test_shadowed(void **state)
 
 #define RULES(a, b) "version: 1\nrules:\n- {name: a, " a "}\n- {name: b, " b "}\n"
 #define UNSEEN                                                                                     \
-	"f:4:3: rule `b` tunnels hosts and ports where rule `a` in line 3 looks at methods, which a " \
+	"f:4:3: rule `b` tunnels hosts and ports where rule `a` in line 3 looks at methods, "      \
+	"which a "                                                                                 \
 	"tunnel does not show; give them different hosts or ports, or put the tunnel first"
 #define HIDDEN(says)                                                                               \
-	"f:4:3: rule `b` never decides: rule `a` in line 3 matches all of it first and says " says  \
+	"f:4:3: rule `b` never decides: rule `a` in line 3 matches all of it first and says " says \
 	"; put the narrower rule first"
 
 static const struct {
@@ -113,9 +114,11 @@ static const struct {
 	/* one hides the other */
 	{RULES("hosts: ['*.test'], action: tunnel", "hosts: [a.test], action: allow"),
 		HIDDEN("tunnel")},
-	{RULES("hosts: ['*.test'], action: tunnel", "hosts: [a.test], methods: [GET], action: deny"),
+	{RULES("hosts: ['*.test'], action: tunnel",
+		 "hosts: [a.test], methods: [GET], action: deny"),
 		HIDDEN("tunnel")},
-	{RULES("hosts: ['*.test'], action: deny", "hosts: [a.test], action: tunnel"), HIDDEN("deny")},
+	{RULES("hosts: ['*.test'], action: deny", "hosts: [a.test], action: tunnel"),
+		HIDDEN("deny")},
 	{RULES("hosts: ['*.test'], action: allow", "hosts: [a.test], action: tunnel"),
 		HIDDEN("allow")},
 };
@@ -213,9 +216,10 @@ static void test_in_vain(void **state)
 /* Names that are opened while none is resolved. */
 static void test_names_off(void **state)
 {
-	static const char rules[] = "rules:\n- {name: ip, hosts: [203.0.113.1], action: allow}\n"
-				    "- {name: no, hosts: [x.test], action: deny}\n"
-				    "- {name: mixed, hosts: [203.0.113.2, a.test], action: allow}\n";
+	static const char rules[] =
+		"rules:\n- {name: ip, hosts: [203.0.113.1], action: allow}\n"
+		"- {name: no, hosts: [x.test], action: deny}\n"
+		"- {name: mixed, hosts: [203.0.113.2, a.test], action: allow}\n";
 	static const char *const words[] = {"checked", "synthetic", "off"};
 
 	(void)state;
@@ -227,11 +231,12 @@ static void test_names_off(void **state)
 		p = load(text);
 		policy_check(p, collect, warnings);
 		policy_unref(p);
-		assert_string_equal(warnings,
-			i < 2 ? ""
-			      : "f:6:3: rule `mixed` opens names, and with `dns: off` no name is resolved: "
-				"connections to them are refused dns-failure; write addresses, or another "
-				"`dns`\n");
+		assert_string_equal(warnings, i < 2 ? ""
+						    : "f:6:3: rule `mixed` opens names, and with "
+						      "`dns: off` no name is resolved: "
+						      "connections to them are refused "
+						      "dns-failure; write addresses, or another "
+						      "`dns`\n");
 	}
 }
 

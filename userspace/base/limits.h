@@ -66,7 +66,8 @@ enum {
 	TIME_SELFTEST_GAP = 50, /* between the beginnings of any two */
 
 	/* times, seconds */
-	KEEP_ALIVE_IDLE = 60, /* silence of a tunnel's upstream before TCP asks whether it is there */
+	KEEP_ALIVE_IDLE =
+		60, /* silence of a tunnel's upstream before TCP asks whether it is there */
 	KEEP_ALIVE_EVERY = 15, /* between two questions */
 
 	/* counts again */

@@ -78,7 +78,8 @@ static void check_tunnelled(const struct credset_entry *e, const struct cred_bin
 		if (!rule)
 			continue;
 		(void)fault_set(&line, 0,
-			"%s:%u:%u: credential `%s` is bound to hosts that rule `%s` of policy `%s` tunnels "
+			"%s:%u:%u: credential `%s` is bound to hosts that rule `%s` of policy `%s` "
+			"tunnels "
 			"at port 443: nothing is swapped there",
 			e->document->doc->file, b->line, b->column, e->credential->name, rule,
 			policy_name(p));
@@ -92,8 +93,8 @@ void credset_check_tunnels(const struct credset *s, const struct policy *p,
 {
 	for (unsigned i = 0; i < s->n; i++)
 		for (unsigned k = 0; k < s->entries[i].credential->nbindings; k++)
-			check_tunnelled(&s->entries[i], &s->entries[i].credential->bindings[k], p, warn,
-				arg);
+			check_tunnelled(&s->entries[i], &s->entries[i].credential->bindings[k], p,
+				warn, arg);
 }
 
 void credset_check(const struct credset *s, void (*warn)(void *arg, const char *text), void *arg)

@@ -227,10 +227,8 @@ int credset_check_against_policy(
 					c->name, host->kind == HOST_PATTERN_SUFFIX ? "*." : "",
 					host->kind == HOST_PATTERN_NET ? "an address" : host->text,
 					tunnel ? "no rule with `action: allow`" : "no rule",
-					policy_name(p),
-					tunnel ? ": in the tunnel of rule `" : "",
-					tunnel ? tunnel : "",
-					tunnel ? "` nothing is swapped" : "");
+					policy_name(p), tunnel ? ": in the tunnel of rule `" : "",
+					tunnel ? tunnel : "", tunnel ? "` nothing is swapped" : "");
 			}
 	}
 	return 0;

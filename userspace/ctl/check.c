@@ -126,9 +126,8 @@ static const char *check_verdict_word(const struct verdict *v)
 	return v->allow ? words[v->way] : "denied";
 }
 
-static const char *const check_ways[] = {[VERDICT_TERMINATE] = "terminate",
-	[VERDICT_TUNNEL] = "tunnel",
-	[VERDICT_PASS] = "pass"};
+static const char *const check_ways[] = {
+	[VERDICT_TERMINATE] = "terminate", [VERDICT_TUNNEL] = "tunnel", [VERDICT_PASS] = "pass"};
 
 static void check_print(
 	const struct host *h, uint16_t port, const char *method, const struct verdict *v, bool json)
@@ -138,9 +137,9 @@ static void check_print(
 
 	if (!json) {
 		printf("%s port %u%s%s: %s by %s%s%s%s%s\n", h->text, port, method ? " " : "",
-			method ? method : "", check_verdict_word(v),
-			check_rule_word(v->rule), v->rule, v->allow ? "" : " (",
-			v->allow ? "" : category_name(v->category), v->allow ? "" : ")");
+			method ? method : "", check_verdict_word(v), check_rule_word(v->rule),
+			v->rule, v->allow ? "" : " (", v->allow ? "" : category_name(v->category),
+			v->allow ? "" : ")");
 		return;
 	}
 	buf_init(&out, CHECK_OUT);

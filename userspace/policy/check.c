@@ -108,8 +108,7 @@ static bool check_denied_before(
 	for (unsigned i = 0; i < at; i++) {
 		const struct policy_rule *r = &p->rules[i];
 
-		if ((r->allow && !r->tunnel) || r->nmethods ||
-			!check_ports_cover(r, &p->rules[at]))
+		if ((r->allow && !r->tunnel) || r->nmethods || !check_ports_cover(r, &p->rules[at]))
 			continue;
 		for (unsigned k = 0; k < r->nhosts; k++)
 			if (host_pattern_covers(&r->hosts[k], pattern))
@@ -159,8 +158,10 @@ int policy_shadows(const struct policy *p, struct fault *fault,
 			a++;
 		if (a == b && looks)
 			return conf_fault(p->doc, b->at, fault,
-				"rule `%s` tunnels hosts and ports where rule `%s` in line %u looks at "
-				"methods, which a tunnel does not show; give them different hosts or ports, "
+				"rule `%s` tunnels hosts and ports where rule `%s` in line %u "
+				"looks at "
+				"methods, which a tunnel does not show; give them different hosts "
+				"or ports, "
 				"or put the tunnel first",
 				b->name, looks->name, looks->at->line);
 		if (a == b || (check_same_action(a, b) && !warn))
@@ -246,7 +247,8 @@ static void check_names_off(
 		if (!r->allow || k == r->nhosts)
 			continue;
 		(void)conf_fault(p->doc, r->at, &line,
-			"rule `%s` opens names, and with `dns: off` no name is resolved: connections "
+			"rule `%s` opens names, and with `dns: off` no name is resolved: "
+			"connections "
 			"to them are refused dns-failure; write addresses, or another `dns`",
 			r->name);
 		warn(arg, line.text);

@@ -66,8 +66,8 @@ struct policy_rule_raw {
 
 enum { POLICY_DENY, POLICY_ALLOW, POLICY_TUNNEL };
 
-static const struct conf_word policy_actions[] = {
-	{"allow", POLICY_ALLOW}, {"deny", POLICY_DENY}, {"tunnel", POLICY_TUNNEL}, {"ask", 3, true}, {0}};
+static const struct conf_word policy_actions[] = {{"allow", POLICY_ALLOW}, {"deny", POLICY_DENY},
+	{"tunnel", POLICY_TUNNEL}, {"ask", 3, true}, {0}};
 static const struct conf_word policy_denials[] = {{"http", 1}, {"alert", 2}, {0}};
 
 #define KEY(member) offsetof(struct policy_rule_raw, member)

@@ -135,7 +135,8 @@ bool policy_opens_port(const struct policy *p, uint16_t port)
 }
 
 /* Whether that rule decides the host at some port: where one of its ranges begins, or behind a range of an earlier rule. */
-static bool match_decides(const struct policy *p, const struct policy_rule *rule, const struct host *h)
+static bool match_decides(
+	const struct policy *p, const struct policy_rule *rule, const struct host *h)
 {
 	for (const struct policy_rule *r = p->rules; r <= rule; r++) {
 		if (!lists_hosts_match(r->hosts, r->nhosts, h))

@@ -9,19 +9,12 @@
  *	 ├─▶ DNS (port 53)
  *	 └─▶ TUNNEL (raw bytes)
  *
- * The host of raw bytes is the name that the asked address stands for (synthetic.h), else that address. Where a tunnel
- * rule is the first to match it, NEW is over at once and the tunnel is dialled without waiting for a byte. A ClientHello
- * whose name a rule tunnels, at an address that says nothing, becomes a tunnel to that name as well.
- * Where raw bytes are passed through (default: allow), the client has TIME_FIRST to say what it is, since a hello is
- * dialled by its name; then the address is dialled, and who speaks first decides: the server, and these are raw bytes
- * for good; the client, and its bytes are looked at as ever.
- *
  * Each state has a deadline; there is no timer that lets anything through. A refusal that has no HTTP to be told by ends
  * the connection by RST, at once. DRAIN reads on for TIME_LINGER after our last byte, so that the refusal of an upload
  * is not destroyed by the reset that unread bytes cause (RFC 9112 section 9.6).
  *
  * Freed only in connection_reap(), when it is DEAD. The leg outlives it while the kernel holds its buffers.
- * Not here: what may leave (decide.c), what travels (exchange.c), sockets (leg.c).
+ * Not here: what the first bytes are (opening.c), what may leave (decide.c), what travels (exchange.c), sockets (leg.c).
  */
 #include <assert.h>
 #include <errno.h>
@@ -34,20 +27,17 @@
 #include "base/cleanup.h"
 #include "policy/policy.h"
 #include "proxy/connection.h"
-#include "proxy/decide.h"
+#include "proxy/connection_internal.h"
 #include "proxy/exchange.h"
-#include "proxy/first.h"
 #include "proxy/leg.h"
 #include "proxy/names.h"
+#include "proxy/opening.h"
 #include "proxy/record.h"
 #include "proxy/sandbox.h"
-#include "proxy/synthetic.h"
 #include "proxy/worker.h"
 #include "tls/engine.h"
 #include "tls/leaves.h"
 #include "tls/server.h"
-
-enum { CONNECTION_TLS_PORT = 443 };
 
 #define TO(state) (1u << CONNECTION_##state)
 static const uint16_t connection_next[] = {
@@ -82,7 +72,7 @@ void connection_deadline(struct connection *c, uint64_t ms)
 	timer_start(c->seat->worker->loop, &c->timer, ms);
 }
 
-static void connection_to(struct connection *c, enum connection_state state)
+void connection_to(struct connection *c, enum connection_state state)
 {
 	assert(connection_next[c->state] & 1u << state);
 	c->state = state;
@@ -131,7 +121,11 @@ void connection_refuse(struct connection *c, enum category category, const char 
 {
 	if (c->state == CONNECTION_DEAD)
 		return;
-	connection_note(c, category, c->rule ? c->rule : c->passing ? "default" : "built-in", reason);
+	connection_note(c, category,
+		c->rule      ? c->rule
+		: c->passing ? "default"
+			     : "built-in",
+		reason);
 	sandbox_count(&c->seat->sandbox->denied, 1);
 	connection_break(c);
 }
@@ -142,57 +136,11 @@ void connection_finish(struct connection *c)
 	connection_to(c, CONNECTION_DRAIN);
 }
 
-/* The host of raw bytes. True when our DNS gave that address to a name. */
-static bool connection_raw_host(const struct connection *c, struct host *ret)
-{
-	if (synthetic_host(c->seat->sandbox, &c->who.asked, ret))
-		return true;
-	host_of_addr(&c->who.asked, ret);
-	return false;
-}
-
-static struct verdict connection_decide(const struct connection *c, const struct host *h)
-{
-	return decide_connection(
-		c->seat->sandbox->policy, c->seat->credentials, h, c->who.asked.port);
-}
-
-/*
- * Nothing can be allowed there: the port is in no rule, or the address is one that stands for refused names or for none.
- * Who waits for the server to speak first is told at once. Not at the ports of HTTP, where clients speak first and some
- * read their trust store before they do (GnuTLS): those are told in words.
- */
-static bool connection_closed(const struct connection *c)
-{
-	uint16_t port = c->who.asked.port;
-	struct host raw;
-
-	if (port == 80 || port == 443)
-		return false;
-	return !policy_opens_port(c->seat->sandbox->policy, port) ||
-	       (synthetic_pool(&c->who.asked) && !connection_raw_host(c, &raw));
-}
-
 static void connection_relax(struct connection *c)
 {
 	c->relaxed = true;
 	leg_relax(c->leg);
 	connection_deadline(c, TIME_IDLE - TIME_RELAX);
-}
-
-/* What the connection is has not been told in time. */
-static void connection_unsaid(struct connection *c)
-{
-	if (!c->passing || c->hurried) {
-		connection_refuse(c,
-			connection_closed(c) ? CATEGORY_HOST_DENIED : CATEGORY_PROTOCOL_DENIED,
-			"silence");
-		return;
-	}
-	(void)connection_raw_host(c, &c->host);
-	if (!tunnel_dial(c))
-		connection_refuse(
-			c, CATEGORY_LIMIT, "too many connections or lookups of this sandbox");
 }
 
 static void connection_expired(struct timer *t)
@@ -201,7 +149,7 @@ static void connection_expired(struct timer *t)
 
 	switch (c->state) {
 	case CONNECTION_NEW:
-		connection_unsaid(c);
+		opening_expired(c);
 		return;
 	case CONNECTION_TUNNEL:
 		tunnel_expired(c);
@@ -230,32 +178,7 @@ static void connection_progress(struct leg *l)
 	connection_step(l->owner);
 }
 
-/* ---- NEW: what is it? */
-
-static void connection_tunnel(struct connection *c, enum verdict_way way, bool judging)
-{
-	connection_to(c, CONNECTION_TUNNEL);
-	tunnel_start(c, way, judging);
-}
-
-/* From the destination alone: a tunnel at once, or how long to wait for bytes. */
-static void connection_route(struct connection *c)
-{
-	struct host raw;
-	bool named = connection_raw_host(c, &raw);
-	struct verdict v = connection_decide(c, &raw);
-
-	if (v.way == VERDICT_TUNNEL) {
-		c->host = raw;
-		connection_judged(c, &v);
-		connection_tunnel(c, v.way, named && c->who.asked.port == CONNECTION_TLS_PORT);
-	} else if (v.way == VERDICT_PASS && (named || !synthetic_pool(&c->who.asked))) {
-		c->passing = true;
-		connection_deadline(c, TIME_FIRST);
-	} else if (connection_closed(c)) {
-		connection_deadline(c, TIME_CLOSED);
-	}
-}
+/* ---- NEW: opening.c says what it is */
 
 static void connection_begin(struct connection *c)
 {
@@ -271,7 +194,7 @@ static void connection_begin(struct connection *c)
 		c->protocols |= AUDIT_PROTOCOL_DNS;
 		connection_to(c, CONNECTION_DNS);
 	} else {
-		connection_route(c);
+		opening_route(c);
 	}
 }
 
@@ -333,8 +256,7 @@ static struct leaf *connection_choose(void *arg, struct slice sni)
 	return leaf;
 }
 
-/* Sends one alert in the clear and ends. */
-static void connection_alert(struct connection *c, enum tls_alert alert, enum category category,
+void connection_alert(struct connection *c, enum tls_alert alert, enum category category,
 	const char *rule, const char *reason)
 {
 	connection_note(c, category, rule, reason);
@@ -346,36 +268,12 @@ static void connection_alert(struct connection *c, enum tls_alert alert, enum ca
 	connection_finish(c);
 }
 
-/* Raw bytes to that host. What was dialled while the client was silent is of use if it is the same. */
-static void connection_go_raw(struct connection *c, enum verdict_way way, const struct host *to)
+void connection_terminate(struct connection *c, const struct verdict *v)
 {
-	if (c->tunnel.origin && !host_same(&c->host, to))
-		tunnel_drop(c);
-	c->host = *to;
-	connection_tunnel(c, way, false);
-}
-
-static void connection_hello(struct connection *c, const struct first *first)
-{
-	struct verdict verdict;
 	struct tls_engine *tls;
-	struct host host;
 
-	if (first->has_name)
-		host = first->name;
-	else
-		(void)connection_raw_host(c, &host);
-	verdict = connection_decide(c, &host);
-	connection_judged(c, &verdict);
-	if (verdict.way != VERDICT_TERMINATE) {
-		c->protocols |= AUDIT_PROTOCOL_TLS;
-		connection_go_raw(c, verdict.way, &host);
-		return;
-	}
-	tunnel_drop(c);
-	c->host = host;
-	if (!verdict.allow && verdict.alert) {
-		connection_alert(c, TLS_ALERT_ACCESS_DENIED, verdict.category, verdict.rule, NULL);
+	if (!v->allow && v->alert) {
+		connection_alert(c, TLS_ALERT_ACCESS_DENIED, v->category, v->rule, NULL);
 		return;
 	}
 	if (tls_server_engine(c->seat->worker->tls_server, &c->leg->rx, &c->leg->tx,
@@ -387,80 +285,6 @@ static void connection_hello(struct connection *c, const struct first *first)
 	c->tls = true;
 	c->protocols |= AUDIT_PROTOCOL_TLS;
 	connection_to(c, CONNECTION_HANDSHAKE);
-}
-
-/* Bytes that are neither TLS nor HTTP. */
-static void connection_other(struct connection *c, const char *what)
-{
-	struct verdict verdict;
-	struct host host;
-
-	if (!c->passing) {
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, what);
-		return;
-	}
-	(void)connection_raw_host(c, &host);
-	verdict = connection_decide(c, &host);
-	connection_judged(c, &verdict);
-	connection_go_raw(c, VERDICT_PASS, &host);
-}
-
-/* What there is says nothing yet. */
-static void connection_unclear(struct connection *c)
-{
-	bool over = leg_over(c->leg) || c->leg->eof, some = leg_readable(c->leg).n > 0;
-
-	if (over && c->passing && !c->leg->broken) { /* a client that only listens */
-		connection_other(c, "");
-	} else if (over) {
-		connection_to(c, CONNECTION_DEAD);
-	} else if (some && c->passing && !c->hurried) {
-		c->hurried = true;
-		connection_deadline(c, TIME_SNIFF);
-	} else if (!some && tunnel_spoke(c)) {
-		struct verdict verdict = connection_decide(c, &c->host);
-
-		connection_judged(c, &verdict);
-		connection_tunnel(c, VERDICT_PASS, true);
-	}
-}
-
-static void connection_sniff(struct connection *c)
-{
-	struct first first;
-	int r = first_read(leg_readable(c->leg), &first);
-
-	if (r == 0) {
-		connection_unclear(c);
-		return;
-	}
-	if (r < 0) {
-		connection_alert(c,
-			r == -EINVAL ? TLS_ALERT_UNRECOGNIZED_NAME : TLS_ALERT_DECODE_ERROR,
-			CATEGORY_BAD_REQUEST, "built-in",
-			r == -EINVAL ? "malformed SNI" : "malformed ClientHello");
-		return;
-	}
-	switch (first.kind) {
-	case SNIFF_TLS:
-		connection_hello(c, &first);
-		return;
-	case SNIFF_HTTP1:
-		tunnel_drop(c);
-		c->host = (struct host){0};
-		c->protocols |= AUDIT_PROTOCOL_HTTP1;
-		connection_to(c, CONNECTION_HEAD);
-		return;
-	case SNIFF_H2_PREFACE:
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "h2 by prior knowledge");
-		return;
-	case SNIFF_SSLV2:
-		connection_other(c, "SSLv2 hello");
-		return;
-	case SNIFF_OTHER:
-		connection_other(c, "neither TLS nor HTTP");
-		return;
-	}
 }
 
 static void connection_shake(struct connection *c)
@@ -540,7 +364,7 @@ void connection_step(struct connection *c)
 		before = c->state;
 		switch (c->state) {
 		case CONNECTION_NEW:
-			connection_sniff(c);
+			opening_step(c);
 			break;
 		case CONNECTION_HANDSHAKE:
 			connection_shake(c);
@@ -581,7 +405,7 @@ void connection_review(struct connection *c)
 
 	if (c->state != CONNECTION_TUNNEL)
 		return;
-	v = connection_decide(c, &c->host);
+	v = opening_judge(c, &c->host);
 	if (v.allow && v.way == c->tunnel.way)
 		return;
 	c->reason = "a rule or a credential for this host has come or gone";

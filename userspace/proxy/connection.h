@@ -43,7 +43,8 @@ struct connection {
 	bool head_begun; /* bytes of the next head have come: its deadline runs */
 	bool passing; /* NEW: raw bytes pass here, unless the first ones name another host */
 	bool hurried; /* NEW: the first bytes have begun to come: the rest has a deadline */
-	struct host host; /* of the TLS session, of the tunnel, or of the last judged request; text empty before */
+	struct host
+		host; /* of the TLS session, of the tunnel, or of the last judged request; text empty before */
 	size_t scan; /* h1_request_parse()'s */
 	unsigned requests;
 	struct tunnel tunnel; /* CONNECTION_TUNNEL, and NEW where the server may speak first */

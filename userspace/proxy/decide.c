@@ -77,7 +77,8 @@ static const char *decide_sentence(const struct verdict *v)
 	case CATEGORY_METHOD_DENIED:
 		return "this method is not allowed for this host";
 	case CATEGORY_PROTOCOL_DENIED:
-		return "this host is tunnelled, where no request is read: connect to the address that "
+		return "this host is tunnelled, where no request is read: connect to the address "
+		       "that "
 		       "its name has here";
 	default:
 		return "this host is not allowed";

@@ -27,7 +27,8 @@
 
 enum {
 	LEG_READ = 16384, /* one TLS record's plain text */
-	LEG_SPARE = LIMIT_RECV_CHUNK, /* rx: the last chunk; tx: record overhead, an alert, close_notify */
+	LEG_SPARE =
+		LIMIT_RECV_CHUNK, /* rx: the last chunk; tx: record overhead, an alert, close_notify */
 	LEG_MAX = LIMIT_RX + LEG_SPARE, /* one size, since leg_forward() exchanges them */
 };
 static_assert((int)LIMIT_RX == (int)LIMIT_TX, "buffers that can be exchanged");

@@ -43,7 +43,8 @@
 #include "proxy/worker.h"
 
 enum {
-	TUNNEL_WINDOW = LIMIT_RX / 2, /* received and not forwarded; as much again may be in flight */
+	TUNNEL_WINDOW =
+		LIMIT_RX / 2, /* received and not forwarded; as much again may be in flight */
 	TUNNEL_AGAIN = 50, /* milliseconds until lookups that were out are asked for again */
 };
 
@@ -92,18 +93,13 @@ static void tunnel_progress(void *user)
 static const struct origin_events tunnel_events = {
 	.ready = tunnel_ready, .progress = tunnel_progress};
 
-bool tunnel_dial(struct connection *c)
+/* Many of a sandbox that begin at once wait for their turn at the resolver. */
+void tunnel_dial(struct connection *c)
 {
 	struct origin_want want = {.host = &c->host, .port = c->who.asked.port, .fresh = true};
 
 	c->tunnel.origin = origin_get(c->seat, &want, &tunnel_events, c);
-	return c->tunnel.origin != NULL;
-}
-
-/* Many tunnels of a sandbox that begin at once wait for their turn at the resolver. */
-static void tunnel_dial_or_wait(struct connection *c)
-{
-	if (tunnel_dial(c))
+	if (c->tunnel.origin)
 		return;
 	if (loop_now(c->seat->worker->loop) - c->began > TIME_DNS)
 		connection_refuse(
@@ -150,7 +146,8 @@ static const char *tunnel_objection(
 			c->who.asked.port);
 		return v.allow && v.way == VERDICT_PASS
 			       ? NULL
-			       : "TLS to a host that is not passed through, behind a greeting of the server";
+			       : "TLS to a host that is not passed through, behind a greeting of "
+				 "the server";
 	}
 	*ret = CATEGORY_PROTOCOL_DENIED;
 	return f->kind == SNIFF_HTTP1 || f->kind == SNIFF_H2_PREFACE
@@ -251,7 +248,7 @@ void tunnel_start(struct connection *c, enum verdict_way way, bool judging)
 	c->tunnel.way = way;
 	c->tunnel.judging = judging;
 	if (!c->tunnel.origin)
-		tunnel_dial_or_wait(c);
+		tunnel_dial(c);
 }
 
 void tunnel_step(struct connection *c)
@@ -278,9 +275,10 @@ void tunnel_expired(struct connection *c)
 	struct tunnel *t = &c->tunnel;
 
 	if (!t->origin) {
-		tunnel_dial_or_wait(c);
+		tunnel_dial(c);
 	} else if (t->hurried) {
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "the first bytes did not arrive in time");
+		connection_refuse(
+			c, CATEGORY_PROTOCOL_DENIED, "the first bytes did not arrive in time");
 	} else if (t->half) {
 		c->reason = "half-closed and silent";
 		connection_break(c);

@@ -12,7 +12,7 @@ struct origin;
 
 /* A part of its connection, zeroed with it. */
 struct tunnel {
-	struct origin *origin; /* from tunnel_dial() on */
+	struct origin *origin; /* while it is dialled and used */
 	enum verdict_way way; /* which of the two raw ones; set by tunnel_start() */
 	bool ready; /* the upstream is connected */
 	bool counted; /* … and the connection is a tunnel: it is among the sandbox's */
@@ -22,10 +22,11 @@ struct tunnel {
 };
 
 /*
- * Begins to dial c->host at the port that was asked for, without bytes of anybody. False: slots or lookups are out. The
- * connection is in CONNECTION_NEW, where tunnel_spoke() may be asked and tunnel_drop() undoes it, or in CONNECTION_TUNNEL.
+ * Begins to dial c->host at the port that was asked for, without bytes of anybody. Where slots or lookups are out the
+ * deadline of the state comes soon, for another try, or the connection is refused. It is in CONNECTION_NEW, where
+ * tunnel_spoke() may be asked and tunnel_drop() undoes it, or in CONNECTION_TUNNEL.
  */
-bool tunnel_dial(struct connection *c);
+void tunnel_dial(struct connection *c);
 /* The upstream is connected and has said something, or has ended: what it is does not hang on the client any more. */
 bool tunnel_spoke(const struct connection *c);
 
