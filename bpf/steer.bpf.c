@@ -17,7 +17,7 @@
  *   7. TCP                                    ours
  *   8. other UDP                              dropped
  * "Ours" means a listener for TCP, the DNS socket for UDP, and a drop while the sandbox is not
- * active, or if the slot is empty. The sockets are of AF_INET6 and serve both families, or of AF_INET
+ * active, while no daemon serves (outage.bpf.h), or if the slot is empty. The sockets are of AF_INET6 and serve both families, or of AF_INET
  * where there is no IPv6 (bpf_sk_assign() then takes IPv4 alone). A drop of a SYN is answered by a reset, a drop of UDP by port
  * unreachable: the client knows at once.
  *
@@ -31,6 +31,7 @@
 #include <bpf/bpf_endian.h>
 
 #include "bpf/capture.h"
+#include "bpf/outage.bpf.h"
 #include "bpf/probe.h"
 
 enum { STEER_LO = 1, STEER_AF_INET = 2, STEER_PORT_DNS = 53, STEER_PORT_DOT = 853 };
@@ -135,7 +136,8 @@ static __always_inline int steer_decide(struct bpf_sk_lookup *ctx)
 		if (ctx->protocol != IPPROTO_TCP)
 			return SK_DROP;
 	}
-	return state->active ? steer_assign(ctx, steer_slot(ctx, state)) : SK_DROP;
+	return state->active && !outage_refuses() ? steer_assign(ctx, steer_slot(ctx, state))
+						  : SK_DROP;
 }
 
 static __always_inline void steer_count_drop(void)

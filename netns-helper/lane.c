@@ -48,7 +48,7 @@ void lane_load(struct lane_bpf *bpf, struct state *state)
 	if (r == 0)
 		r = programs_open(pins, missing, &bpf->programs);
 	if (r == 0)
-		r = steer_program_open(missing, &bpf->steer);
+		r = steer_program_open(bpf->programs, missing, &bpf->steer);
 	if (r == 0)
 		return;
 	(void)fault_set(missing, r, "the BPF programs do not load: %s", strerror(-r));

@@ -47,6 +47,10 @@ void nft_chain_put(struct nft_batch *b, const char *name, const char *type, uint
 void nft_probe_put_chain(struct nft_batch *b, const struct nft_spec *spec);
 void nft_probe_put(struct nft_batch *b, const char *chain);
 
+/* nft_outage.c: the chain `outage` of the nft lane. Wants the chain `refuse`. */
+void nft_outage_put(struct nft_batch *b, const struct nft_spec *spec);
+extern const char nft_outage_chain[];
+
 /* nft_resolver.c: the chain `resolver`, when the container runtime has one; and where it is. */
 void nft_resolver_put(struct nft_batch *b, const struct nft_spec *spec);
 extern const uint8_t nft_resolver[4];

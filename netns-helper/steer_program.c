@@ -6,7 +6,7 @@
  * The object is opened and loaded by libbpf once. What libbpf made of it (instructions with types
  * and map descriptors filled in) is copied, the places of the two map descriptors are remembered,
  * and the object is dropped. For each netns two maps are created, their descriptors put into those
- * places of a copy, and the copy loaded by the raw call: 0.4 ms, where opening the object again
+ * places of a copy (beside those of the two maps of outage.bpf.h, which are everybody's), and the copy loaded by the raw call: 0.4 ms, where opening the object again
  * would read the kernel's types again (60 to 160 ms).
  *
  * The program holds its maps, the link the program, and the link's pin the link; we hold the state
@@ -23,6 +23,7 @@
 #include <bpf/libbpf.h>
 
 #include "netns-helper/pins.h"
+#include "netns-helper/programs.h"
 #include "netns-helper/steer_program.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
@@ -33,7 +34,13 @@
 
 enum { STEER_PLACES = 16 };
 
-enum steer_map { STEER_MAP_SLOTS, STEER_MAP_STATE, STEER_MAP_COUNT };
+enum steer_map {
+	STEER_MAP_SLOTS,
+	STEER_MAP_STATE,
+	STEER_MAP_HEARTBEAT, /* this and the next: of all sandboxes */
+	STEER_MAP_OUTAGE,
+	STEER_MAP_COUNT
+};
 
 struct steer_program {
 	struct bpf_insn *insns;
@@ -43,6 +50,7 @@ struct steer_program {
 		enum steer_map map;
 	} places[STEER_PLACES]; /* where a map descriptor stands */
 	size_t nplaces;
+	struct programs_outage_fds outage; /* borrowed */
 };
 
 struct steer_netns {
@@ -82,6 +90,8 @@ static int steer_copy(struct steer_program *p, const struct steer_bpf *bpf)
 	int fds[STEER_MAP_COUNT] = {
 		[STEER_MAP_SLOTS] = bpf_map__fd(bpf->maps.steer_slots),
 		[STEER_MAP_STATE] = bpf_map__fd(bpf->maps.steer_state),
+		[STEER_MAP_HEARTBEAT] = bpf_map__fd(bpf->maps.heartbeat),
+		[STEER_MAP_OUTAGE] = bpf_map__fd(bpf->maps.outage),
 	};
 
 	p->ninsns = bpf_program__insn_cnt(bpf->progs.steer_lookup);
@@ -92,7 +102,7 @@ static int steer_copy(struct steer_program *p, const struct steer_bpf *bpf)
 	return steer_find_places(p, fds);
 }
 
-int steer_program_open(struct fault *f, struct steer_program **ret)
+int steer_program_open(const struct programs *programs, struct fault *f, struct steer_program **ret)
 {
 	struct steer_program *p = calloc(1, sizeof(*p));
 	struct steer_bpf *bpf = NULL;
@@ -100,6 +110,7 @@ int steer_program_open(struct fault *f, struct steer_program **ret)
 
 	if (!p)
 		return fault_set(f, -ENOMEM, "no memory");
+	programs_outage_fds(programs, &p->outage);
 	bpf = steer_bpf__open();
 	r = bpf ? steer_bpf__load(bpf) : -errno;
 	if (r < 0) {
@@ -224,6 +235,8 @@ static int steer_attach(const struct steer_program *p, struct steer_netns *s,
 		return r;
 	fds[STEER_MAP_SLOTS] = slots;
 	fds[STEER_MAP_STATE] = s->state_fd;
+	fds[STEER_MAP_HEARTBEAT] = p->outage.heartbeat;
+	fds[STEER_MAP_OUTAGE] = p->outage.outage;
 	program = steer_load(p, fds);
 	if (program < 0)
 		return fault_set(f, program, "the kernel does not take the sk_lookup program: %s",

@@ -16,11 +16,14 @@
 
 struct fault;
 struct pins;
+struct programs;
 struct steer_program;
 struct steer_netns;
 
-/* Reads and checks the program once. 60 to 160 ms: libbpf reads the kernel's types. */
-int steer_program_open(struct fault *f, struct steer_program **ret);
+/* Reads and checks the program once. 60 to 160 ms: libbpf reads the kernel's types. `programs`, whose
+ * maps about an outage it reads, is borrowed and must live until the close. */
+int steer_program_open(
+	const struct programs *programs, struct fault *f, struct steer_program **ret);
 /* Attached netns are not touched. Takes NULL. */
 void steer_program_close(struct steer_program *p);
 

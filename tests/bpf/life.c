@@ -108,7 +108,7 @@ void battery_attach(struct battery *b)
 	battery_report(b, access(WORLD_PINS "/flows/stale", F_OK) < 0, "stale pins are gone");
 	steer = life_steer(b);
 	steer.resolver = true;
-	battery_need(&f, steer_program_open(&f, &b->steer), "steer_program_open");
+	battery_need(&f, steer_program_open(b->programs, &f, &b->steer), "steer_program_open");
 	battery_need(&f, steer_program_attach(b->steer, &steer, &f, &b->steered),
 		"steer_program_attach");
 	life_check_undo(b);

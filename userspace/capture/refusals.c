@@ -3,7 +3,8 @@
  * refusals.c – see refusals.h. libbpf's ring_buffer does the reading; its epoll descriptor is watched like any other.
  *
  * Not every event wakes us: of each sandbox only the first in a second (record_budget() in bpf/record.bpf.h), since waking
- * costs more than the refusal. So each wake is followed by looks for longer than that second.
+ * costs more than the refusal. So each wake is followed by looks for longer than that second; and so is the beginning, as
+ * another reader may have been woken for what is there, and for what follows it.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -92,6 +93,8 @@ int refusals_new(struct loop *loop, int map,
 		refusals_free(r);
 		return e;
 	}
+	r->until = loop_now(loop) + REFUSALS_LOOKING;
+	timer_start(loop, &r->look, 0);
 	*ret = r;
 	return 0;
 }

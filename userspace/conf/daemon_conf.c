@@ -11,7 +11,7 @@
 #include "conf/daemon_conf.h"
 #include "conf/table.h"
 
-enum { DAEMON_CONF_DNS_PORT = 53 };
+enum { DAEMON_CONF_DNS_PORT = 53, DAEMON_CONF_DRAIN = 30, DAEMON_CONF_DRAIN_MOST = 86400 };
 
 /* what stands around a struct daemon_conf */
 struct daemon_conf_store {
@@ -35,6 +35,8 @@ static const struct conf_key daemon_conf_keys[] = {
 		.help = "documents and their sandboxes"},
 	{"brokers", CONF_TYPE_LATER},
 	{"audit", CONF_TYPE_MAP, false, KEY(audit), .help = "where the audit goes"},
+	{"drain", CONF_TYPE_NUMBER, false, KEY(conf.drain), .max = DAEMON_CONF_DRAIN_MOST,
+		.help = "seconds for what is under way when another daemon takes over"},
 	{"key", CONF_TYPE_LATER},
 };
 #undef KEY
@@ -253,6 +255,7 @@ int daemon_conf_load(
 		return -ENOMEM;
 	s->conf.state = "/run/sallyport";
 	s->conf.user = "sallyport";
+	s->conf.drain = DAEMON_CONF_DRAIN;
 	s->conf.audit_size = 64 << 20;
 	r = conf_parse(text, file, fault, &s->doc);
 	if (r == 0)

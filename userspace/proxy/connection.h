@@ -56,6 +56,8 @@ struct connection {
 void connection_accept(struct seat *seat, int fd);
 /* The seat is leaving: ends at once. */
 void connection_abort(struct connection *c);
+/* The worker drains: one that is idle ends soon, the others behind what they are at. */
+void connection_drain(struct connection *c);
 /* Frees what is dead. Called behind each batch. */
 void connection_reap(struct worker *w);
 
