@@ -5,6 +5,7 @@
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
 # make vm         boots Debian's own kernel under emulation, runs the kernel lane's tests in there (root; slow)
 # make battery    the escape battery over every mode, lane and set of capabilities (root); BATTERY_OF="sealed/bpf/full"
+# make soak       the system tests of load over a minute each, the daemon killed or handed over every 5 s (root); SOAK=seconds
 # make lint       formatting, layers, header hygiene, static analysis
 # make bench      sets the machine up, builds, measures (root); BENCH="connect attach sandboxes" for some of it
 # make fuzz       every fuzzer for FUZZ_SECONDS each
@@ -36,18 +37,17 @@ REWRITE  := base64 swap
 CONF     := yaml nearest table daemon_conf
 AUDIT    := audit event
 HARDEN   := privileges seccomp
-CAPTURE  := flows listener losses paths refusals uses
+CAPTURE  := flows heartbeat listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange first journal kernel leg lookup names naming notes opening origin record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
+PROXY    := connection decide drain exchange first journal kernel leg lookup names naming notes opening origin pulse record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
-
-HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \
-            footing foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables handout hosts \
-            intervals jail lane leftovers listeners loop main netlink netns nft nft_batch nft_input nft_lane \
-            nft_probe \
-            nft_resolver nft_rule nft_sets nft_uplink notes openings peers pins privileges prober programs \
-            programs_sandbox routes rules sandboxes scratch selftest serve state steer_program sysctls unix_paths \
+HELPER   := addresses arguments attach bounding cgroup client daemon_link daemon_tell dial_openings dialler document \
+            enter footing foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables \
+            hand_over handout hosts intervals jail lane leftovers listeners loop main netlink netns nft nft_batch \
+            nft_input nft_lane nft_outage nft_probe nft_resolver nft_rule nft_sets nft_uplink notes openings outage \
+            peers pins privileges prober programs programs_sandbox routes rules sandboxes sandboxes_words scratch \
+            selftest serve state steer_program sysctls unix_paths \
             upkeep uplink view
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
@@ -74,8 +74,9 @@ UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
 UNIT_helper   := bounding dial_openings notes unix_paths
-UNIT_proxy    := decide first journal notes refusal refuse rewrite_head synthetic synthetic_record
-FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire dns_records policy swap synthetic_record authority
+UNIT_proxy    := decide first journal notes pulse refusal refuse rewrite_head synthetic synthetic_record
+FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire dns_records policy swap synthetic_record \
+            authority
 
 LINK_base     := base
 LINK_model    := model base
@@ -117,7 +118,9 @@ say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
 
-.PHONY: all try check vm battery lint bench benches fuzz clean unit fuzzers probes
+SOAK ?= 60
+
+.PHONY: all try check vm battery soak lint bench benches fuzz clean unit fuzzers probes
 all: $(PROGRAMS) probes
 
 # one archive for each folder of userspace/
@@ -292,6 +295,11 @@ battery:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) all $(B)/tests/battery/attempts
 	SALLYPORT_BUILD=$(B) /usr/bin/python3 tests/battery/run.py $(BATTERY_OF)
+
+soak:
+	scripts/setup --tests
+	$(ALONE) $(MAKE) SAN=$(SAN) all
+	SALLYPORT_BUILD=$(B) SALLYPORT_SOAK=$(SOAK) /usr/bin/python3 -m pytest -p no:cacheprovider -q -s tests/system -k 'under_load'
 
 bench:
 	scripts/setup --tests

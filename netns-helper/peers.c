@@ -198,7 +198,7 @@ static int answer_list(struct peer *peer, const union peer_message *m, const int
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup);
 	}
 	if (!sandbox)
-		reply.pid = (uint32_t)peer->peers->sandboxes->daemon;
+		reply.pid = (uint32_t)peer->peers->sandboxes->settled;
 	return fdpass_send(peer->source.fd, &reply, sizeof(reply), NULL, 0);
 }
 

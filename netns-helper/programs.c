@@ -30,8 +30,8 @@
 #include "bpf/capture.skel.h"
 
 /* The maps that people read, under their own names. */
-static const char *const programs_pinned[] = {
-	"about", "sandboxes", "verdicts", "refusals", "uses", "executables", "cgroups", "hosts"};
+static const char *const programs_pinned[] = {"about", "sandboxes", "verdicts", "refusals", "uses",
+	"executables", "cgroups", "hosts", "heartbeat", "outage"};
 
 enum { PROGRAMS_UNIX_CONNECT = 49, PROGRAMS_UNIX_SENDMSG = 50 }; /* Linux 6.7 */
 
@@ -216,6 +216,15 @@ static int programs_fill_about(struct programs *p, struct fault *f)
 	return r < 0 ? fault_set(f, r, "cannot fill the map about: %s", strerror(-r)) : 0;
 }
 
+static int programs_fill_outage(struct programs *p, struct fault *f)
+{
+	const struct capture_outage outage = {.wait = 1};
+	const uint32_t only = 0;
+	int r = bpf_map_update_elem(bpf_map__fd(p->bpf->maps.outage), &only, &outage, BPF_ANY);
+
+	return r < 0 ? fault_set(f, r, "cannot fill the map outage: %s", strerror(-r)) : 0;
+}
+
 int programs_open_account(struct programs *p, uint64_t netns, bool *ret_verdicts, bool *ret_budgets)
 {
 	static const struct capture_verdicts none;
@@ -279,6 +288,8 @@ int programs_open(const char *pins, struct fault *f, struct programs **ret)
 	if (r == 0)
 		r = programs_fill_about(p, f);
 	if (r == 0)
+		r = programs_fill_outage(p, f);
+	if (r == 0)
 		r = programs_fill_unattached(p, f);
 	if (r == 0)
 		r = programs_pin(p, f);
@@ -307,6 +318,14 @@ void programs_judge_fds(const struct programs *p, int ret[PROGRAMS_JUDGE])
 	ret[2] = bpf_map__fd(p->bpf->maps.ranges);
 	ret[3] = bpf_map__fd(p->bpf->maps.hosts);
 	ret[4] = bpf_map__fd(p->bpf->maps.openings);
+	ret[5] = bpf_map__fd(p->bpf->maps.heartbeat);
+	ret[6] = bpf_map__fd(p->bpf->maps.outage);
+}
+
+void programs_outage_fds(const struct programs *p, struct programs_outage_fds *ret)
+{
+	ret->heartbeat = bpf_map__fd(p->bpf->maps.heartbeat);
+	ret->outage = bpf_map__fd(p->bpf->maps.outage);
 }
 
 const struct pins *programs_pins(const struct programs *p)

@@ -45,6 +45,8 @@ BOTH_LANES = {
     "test_http1.py": ["many_requests", "of_every_size", "chunked_passes", "pipelined", "event_stream", "H1_13"],
     "test_hosts.py": [""],
     "test_lifecycle.py": ["killed_daemon", "last_detach"],
+    "test_hand_over.py": ["under_load", "takes_over", "hangs"],
+    "test_outage.py": ["refused_at_once", "hangs", "let_in", "OPS_04", "under_load", "limit"],
     "test_refusals.py": [""],
     "test_resolver.py": [""],
     "test_pass.py": [""],

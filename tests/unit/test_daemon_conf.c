@@ -30,6 +30,7 @@ static void test_defaults(void **state)
 	assert_string_equal(c->state, "/run/sallyport");
 	assert_string_equal(c->user, "sallyport");
 	assert_int_equal(c->workers, 0);
+	assert_int_equal(c->drain, 30);
 	assert_int_equal(c->nresolvers, 0);
 	assert_null(c->ca);
 	assert_null(c->audit_file);
@@ -40,19 +41,21 @@ static void test_defaults(void **state)
 
 static void test_all(void **state)
 {
-	struct daemon_conf *c = load("state: /s\nuser: nobody\nworkers: 3\nca: /etc/x.pem\n"
-				     "resolvers: [192.0.2.53, '192.0.2.54:5353', '2001:db8::53', "
-				     "'[2001:db8::53]:5353']\n"
-				     "audit: {file: /var/log/a, size: 1048576}\n"
-				     "credentials:\n"
-				     "  - {sandboxes: [one, 'build-*'], file: /etc/c.yaml}\n"
-				     "  - {sandboxes: ['*'], descriptor: 7}\n");
+	struct daemon_conf *c =
+		load("state: /s\nuser: nobody\nworkers: 3\ndrain: 0\nca: /etc/x.pem\n"
+		     "resolvers: [192.0.2.53, '192.0.2.54:5353', '2001:db8::53', "
+		     "'[2001:db8::53]:5353']\n"
+		     "audit: {file: /var/log/a, size: 1048576}\n"
+		     "credentials:\n"
+		     "  - {sandboxes: [one, 'build-*'], file: /etc/c.yaml}\n"
+		     "  - {sandboxes: ['*'], descriptor: 7}\n");
 	char text[ADDR_TEXT];
 
 	(void)state;
 	assert_string_equal(c->state, "/s");
 	assert_string_equal(c->user, "nobody");
 	assert_int_equal(c->workers, 3);
+	assert_int_equal(c->drain, 0);
 	assert_string_equal(c->ca, "/etc/x.pem");
 	assert_int_equal(c->nresolvers, 4);
 	addr_port_text(&c->resolvers[0], text);
@@ -68,7 +71,7 @@ static void test_all(void **state)
 	assert_int_equal(c->ncredentials, 2);
 	assert_string_equal(c->credentials[0].file, "/etc/c.yaml");
 	assert_int_equal(c->credentials[0].descriptor, -1);
-	assert_int_equal(c->credentials[0].line, 8);
+	assert_int_equal(c->credentials[0].line, 9);
 	assert_null(c->credentials[1].file);
 	assert_int_equal(c->credentials[1].descriptor, 7);
 	assert_true(daemon_conf_covers(&c->credentials[0], "one"));
@@ -87,6 +90,7 @@ static const struct {
 	{"key: /x", "f:1:1: `key` is not available in this version"},
 	{"helper_user: x", "f:1:1: `helper_user` is not available in this version"},
 	{"worker: 3", "f:1:1: unknown key `worker` in the configuration; did you mean `workers`?"},
+	{"drain: 86401", "f:1:8: `drain` must be a number from 0 to 86400"},
 	{"workers: 65", "f:1:10: `workers` must be a number from 0 to 64"},
 	{"state: run", "f:1:8: `state` must be an absolute path"},
 	{"resolvers: [dns.example.com]",

@@ -57,6 +57,7 @@ enum {
 	TIME_LINGER =
 		1000, /* reading on after our last byte, so that a refusal is not lost to a reset */
 	TIME_LIMIT_TOLD = 1000, /* between records of connections over a limit, of one sandbox */
+	TIME_TAKE_OVER = 30000, /* a daemon's time to take over from another */
 	TIME_SOURCE_CHECK = 1000, /* between looks at credential files */
 	TIME_SELFTEST = 2000, /* the self-test of one sandbox, by the helper */
 	TIME_SELFTEST_KNOCK = 1000, /* one attempt of it, whole seconds */

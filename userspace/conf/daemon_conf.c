@@ -15,6 +15,8 @@
 
 enum {
 	DAEMON_CONF_DNS_PORT = 53,
+	DAEMON_CONF_DRAIN = 30,
+	DAEMON_CONF_DRAIN_MOST = 86400,
 	DAEMON_CONF_POOL_LONGEST = 24, /* bits of the prefix of `synthetic` */
 	DAEMON_CONF_POOL_SIZE = 1 << 17,
 };
@@ -44,6 +46,8 @@ static const struct conf_key daemon_conf_keys[] = {
 		.help = "documents and their sandboxes"},
 	{"brokers", CONF_TYPE_LATER},
 	{"audit", CONF_TYPE_MAP, false, KEY(audit), .help = "where the audit goes"},
+	{"drain", CONF_TYPE_NUMBER, false, KEY(conf.drain), .max = DAEMON_CONF_DRAIN_MOST,
+		.help = "seconds for what is under way when another daemon takes over"},
 	{"key", CONF_TYPE_LATER},
 };
 #undef KEY
@@ -330,6 +334,7 @@ int daemon_conf_load(
 		return -ENOMEM;
 	s->conf.state = "/run/sallyport";
 	s->conf.user = "sallyport";
+	s->conf.drain = DAEMON_CONF_DRAIN;
 	s->conf.audit_size = 64 << 20;
 	s->conf.synthetic_first = DAEMON_CONF_POOL_FIRST;
 	s->conf.synthetic_last = DAEMON_CONF_POOL_FIRST + DAEMON_CONF_POOL_SIZE - 1;

@@ -35,6 +35,7 @@ struct daemon_conf {
 	struct daemon_credentials *credentials;
 	unsigned ncredentials;
 	const char *audit_file; /* NULL = STATE/audit.jsonl */
+	uint64_t drain; /* seconds for what is under way when another daemon takes over */
 	uint64_t audit_size; /* bytes before the file is rotated */
 };
 

@@ -20,6 +20,7 @@ static unsigned control_get_status(
 	json_number(j, "workers", status.workers);
 	json_number(j, "sandboxes", status.sandboxes);
 	json_number(j, "uptime_ms", (int64_t)status.uptime_ms);
+	json_text(j, "outage", status.outage);
 	json_bool(j, "sanitizer", status.sanitizer);
 	json_open(j, "audit", '{');
 	json_number(j, "written", (int64_t)status.audit_written);

@@ -22,6 +22,8 @@ struct control_status {
 	unsigned workers;
 	unsigned sandboxes;
 	uint64_t uptime_ms;
+	const char
+		*outage; /* "refuse", "wait": what becomes of connections while no daemon serves */
 	bool sanitizer; /* a SAN=1 build: stays dumpable */
 	uint64_t audit_written, audit_lost;
 };

@@ -157,13 +157,19 @@ static void connection_expired(struct timer *t)
 	case CONNECTION_HEAD:
 		if (c->head_begun)
 			exchange_refuse_head(c, "the head did not arrive in time");
-		else if (c->relaxed)
+		else if (c->relaxed || c->seat->worker->draining)
 			connection_finish(c);
 		else
 			connection_relax(c);
 		return;
 	case CONNECTION_EXCHANGE:
 		exchange_expired(c->exchange);
+		return;
+	case CONNECTION_DNS:
+		if (c->seat->worker->draining && !c->query)
+			connection_finish(c);
+		else
+			connection_break(c);
 		return;
 	case CONNECTION_DRAIN:
 		connection_to(c, CONNECTION_DEAD);
@@ -410,6 +416,18 @@ void connection_review(struct connection *c)
 		return;
 	c->reason = "a rule or a credential for this host has come or gone";
 	connection_break(c);
+}
+
+/*
+ * A client that has just had a response may be about to ask again: it is told `connection: close` with that one
+ * (relay.c), or has TIME_RELAX to ask.
+ */
+void connection_drain(struct connection *c)
+{
+	bool idle = c->state == CONNECTION_HEAD && !c->head_begun;
+
+	if (idle || (c->state == CONNECTION_DNS && !c->query))
+		connection_deadline(c, TIME_RELAX);
 }
 
 void connection_reap(struct worker *w)

@@ -66,6 +66,8 @@ void connection_abort(struct connection *c);
  * judged again with their next request.
  */
 void connection_review(struct connection *c);
+/* The worker drains: one that is idle ends soon, the others behind what they are at. */
+void connection_drain(struct connection *c);
 /* Frees what is dead. Called behind each batch. */
 void connection_reap(struct worker *w);
 

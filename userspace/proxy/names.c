@@ -432,6 +432,10 @@ static void names_took(struct worker *w, union ring_ref ref, int res, uint32_t f
 	s = &seat->names->sockets[ref.leg];
 	s->receiving = false;
 	if (seat->names->stopping) {
+		/* a question that came before is answered, unless its sandbox is gone */
+		if (res > 0 && !seat->leaving)
+			names_datagram(
+				seat->names, s, slice_of(loop_buffer(w->loop, flags), (size_t)res));
 		names_check(seat->names);
 		return;
 	}
@@ -467,7 +471,7 @@ void names_stream_step(struct connection *c)
 		}
 		if (r == 0)
 			return;
-		connection_deadline(c, TIME_IDLE);
+		connection_deadline(c, c->seat->worker->draining ? TIME_RELAX : TIME_IDLE);
 		c->query = names_packet(&q, packet);
 		leg_consume(c->leg, used);
 	}

@@ -12,7 +12,8 @@
  * and no name gets two.
  *
  * The file is locked (F_OFD_SETLKW) from opening to closing, and what another daemon has appended meanwhile is read
- * first: two that serve the same sandboxes, while one hands over to the other, give one address to one name. What a
+ * first: two that serve the same sandboxes, while one hands over to the other, give one address to one name. One that
+ * drains gives none, so the other knows all that were told when it begins to serve (naming_renew()). What a
  * write that failed has left behind is cut off under the same lock.
  *
  * A sandbox cannot go while a question of it is on its way: its seat waits for that (seat->namings).
@@ -120,14 +121,12 @@ static int naming_catch_up(struct sandbox *s, int fd, const char *path, struct f
 	return 0;
 }
 
-int naming_load(struct sandbox *s, const char *state, struct fault *fault)
+int naming_renew(struct sandbox *s, const char *state, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
 	int r = naming_path(path, state, s);
 
-	if (getrandom(&s->synthetic.seed, sizeof(s->synthetic.seed), 0) < 0)
-		r = -errno;
 	if (r < 0)
 		return fault_set(fault, r, "names of %s: %s", s->at.id, strerrordesc_np(-r));
 	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -137,6 +136,14 @@ int naming_load(struct sandbox *s, const char *state, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "%s: %s", path, strerrordesc_np(-r));
 	return naming_catch_up(s, fd, path, fault);
+}
+
+int naming_load(struct sandbox *s, const char *state, struct fault *fault)
+{
+	if (getrandom(&s->synthetic.seed, sizeof(s->synthetic.seed), 0) < 0)
+		return fault_set(
+			fault, -errno, "names of %s: %s", s->at.id, strerrordesc_np(errno));
+	return naming_renew(s, state, fault);
 }
 
 void naming_forget(const struct sandbox *s, const char *state)
@@ -351,9 +358,16 @@ static int naming_write(struct sandbox *s, struct buf *text)
 static void naming_depart(struct sandbox *s)
 {
 	struct namings *all = &s->namings;
+	struct naming *waiting = all->first;
 	struct buf text;
-	int r = naming_open(s);
+	int r;
 
+	if (s->shared->drain) { /* the next daemon has read the file: it gives what is new */
+		all->first = all->last = NULL;
+		naming_answer_all(waiting, -ESHUTDOWN);
+		return;
+	}
+	r = naming_open(s);
 	buf_init(&text, NAMING_BYTES);
 	all->more = 0;
 	all->dir_next = all->dir >= 0;

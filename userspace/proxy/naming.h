@@ -53,6 +53,8 @@ int naming_start(struct seat *seat, struct naming *n, const struct host *host,
 
 /* Reads what was kept of the sandbox, if anything. 0; otherwise -errno with the fault set. */
 int naming_load(struct sandbox *s, const char *state, struct fault *fault);
+/* The same again, behind naming_load(): what another daemon has kept meanwhile. */
+int naming_renew(struct sandbox *s, const char *state, struct fault *fault);
 /* The sandbox is withdrawn for good: removes the file. */
 void naming_forget(const struct sandbox *s, const char *state);
 

@@ -31,6 +31,7 @@ static void report_status(void *arg, struct control_status *ret)
 		.uptime_ms = clock_monotonic_ms() - r->began,
 		.audit_written = audit_written(r->shared->audit),
 		.audit_lost = audit_lost(r->shared->audit),
+		.outage = r->waits ? "wait" : "refuse",
 #ifdef SALLYPORT_SAN
 		.sanitizer = true,
 #endif

@@ -99,6 +99,23 @@ static int sandbox_make_ca(struct sandbox *s, const char *state, struct fault *f
 	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", keys, strerrordesc_np(-r)) : 0;
 }
 
+/* One that is not there is made; one that cannot be read is replaced only if nobody serves with it. */
+static int sandbox_find_ca(struct sandbox *s, const struct sandbox_home *home, struct fault *fault)
+{
+	int r = sandbox_load_ca(s, home->state);
+
+	if (r == 0)
+		return 0;
+	if (home->borrowed)
+		return fault_set(fault, r, "its CA cannot be read: %s", strerrordesc_np(-r));
+	if (r != -ENOENT)
+		log_warn(
+			"sandbox %s: its CA cannot be read (%s): it gets a new one, which programs "
+			"that run do not trust",
+			s->at.id, strerrordesc_np(-r));
+	return sandbox_make_ca(s, home->state, fault);
+}
+
 /* ---- placeholders and what launcher and hooks read */
 
 static int sandbox_random(void *arg, uint8_t *to, size_t n)
@@ -136,10 +153,18 @@ static int sandbox_placeholders(struct sandbox *s, const char *state, struct fau
 	else if (r == 0)
 		s->placeholders = TAKE_PTR(old);
 	placeholders_free(old);
-	if (r < 0)
-		return fault_set(fault, r, "placeholders of %s: %s", s->at.id, strerrordesc_np(-r));
+	return r < 0 ? fault_set(fault, r, "placeholders of %s: %s", s->at.id, strerrordesc_np(-r))
+		     : 0;
+}
+
+static int sandbox_save_placeholders(struct sandbox *s, const char *state, struct fault *fault)
+{
+	struct buf record;
+	int r;
+
 	if (!s->placeholders)
 		return 0;
+	buf_init(&record, PLACEHOLDER_RECORD);
 	r = placeholders_save(s->placeholders, &record);
 	r = r ? r
 	      : sandbox_save(state, "sandboxes/%s.json", s->at.id, 0600, buf_slice(&record), fault);
@@ -310,18 +335,27 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	if (r == 0 && s->credentials)
 		credset_check_tunnels(s->credentials, s->policy, sandbox_warn, s);
 	r = r ? r : sandbox_trusts(s, fault);
-	if (r == 0 && sandbox_load_ca(s, home->state) < 0)
-		r = sandbox_make_ca(s, home->state, fault);
+	r = r ? r : sandbox_find_ca(s, home, fault);
 	r = r ? r : naming_load(s, home->state, fault);
 	r = r ? r : sandbox_placeholders(s, home->state, fault);
-	r = r ? r : sandbox_handout(s, home->state, fault);
+	if (r == 0 && !home->borrowed)
+		r = sandbox_keep(s, home->state, fault);
 	if (r < 0) {
 		sandbox_drop(s);
 		return r;
 	}
-	ca_rest(s->ca); /* all that is written has been */
 	*ret = s;
 	return 0;
+}
+
+int sandbox_keep(struct sandbox *s, const char *state, struct fault *fault)
+{
+	int r = sandbox_save_placeholders(s, state, fault);
+
+	r = r ? r : sandbox_handout(s, state, fault);
+	if (r == 0)
+		ca_rest(s->ca); /* all that is written has been */
+	return r;
 }
 
 void sandbox_free(struct sandbox *s)

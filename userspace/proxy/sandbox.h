@@ -105,6 +105,7 @@ struct sandbox_home {
 	struct shared *shared;
 	struct credset *credentials; /* those that cover this id; a reference is taken */
 	const struct sandbox *others; /* the registry's list */
+	bool borrowed; /* another daemon still serves it: what is there is read, nothing is made or written */
 };
 
 /*
@@ -113,6 +114,8 @@ struct sandbox_home {
  */
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret);
+/* Writes what a sandbox that was made from what is borrowed keeps there. 0, or -errno with the fault set. */
+int sandbox_keep(struct sandbox *s, const char *state, struct fault *fault);
 /* Removes what sandbox_new() keeps on disk: the sandbox is withdrawn for good. */
 void sandbox_forget(const struct sandbox *s, const char *state);
 /* Closes and frees; not before the workers are gone from it. */

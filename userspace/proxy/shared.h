@@ -9,6 +9,7 @@
 #include "proxy/synthetic.h"
 
 struct audit;
+struct drain;
 struct lookup;
 struct loop;
 struct resolver;
@@ -33,6 +34,7 @@ struct shared {
 		running; /* workers that have not said that they are at their end; the control thread's */
 	bool ending; /* no lookup is started any more; the control thread's */
 	struct audit *audit; /* the control thread's */
+	struct drain *drain; /* NULL until another daemon takes over; the control thread's */
 	int closed; /* the map of connections whose client is gone; the number stays, the map behind it is
 		       the latest helper's */
 };

@@ -7,6 +7,9 @@
  *
  * A seat goes through: taken (listeners armed) → leaving (accepts cancelled, connections ended) → empty → given back,
  * upon which the control thread is told.
+ *
+ * When another daemon takes over, the worker drains: no seat accepts, connections end at the next occasion (connection.c),
+ * seats stay until the daemon ends.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -84,11 +87,26 @@ static void worker_accept_all(struct seat *seat)
 				worker_accept(seat, family * LIMIT_SLOTS + i);
 }
 
+/* What the kernel has accepted already still comes. */
+static void worker_accept_none(struct seat *seat)
+{
+	for (unsigned i = 0; i < 2 * LIMIT_SLOTS; i++) {
+		struct io_uring_sqe *sqe;
+
+		if (!(seat->accepting & 1u << i))
+			continue;
+		sqe = loop_sqe(seat->worker->loop, (union ring_ref){.op = LOOP_OP_NONE});
+		sqe->opcode = IORING_OP_ASYNC_CANCEL;
+		sqe->fd = -1;
+		sqe->addr = worker_accept_ref(seat, i).u64;
+	}
+}
+
 static void worker_rearm(struct timer *t)
 {
 	struct seat *seat = container_of(t, struct seat, rearm);
 
-	if (!seat->leaving)
+	if (!seat->leaving && !seat->worker->draining)
 		worker_accept_all(seat);
 }
 
@@ -112,7 +130,7 @@ static void worker_accepted(void *owner, union ring_ref ref, int res, uint32_t f
 	}
 	if (seat->leaving)
 		worker_seat_check(seat);
-	else if (!(seat->accepting & 1u << ref.leg))
+	else if (!w->draining && !(seat->accepting & 1u << ref.leg))
 		timer_start(w->loop, &seat->rearm, res >= 0 ? 0 : WORKER_REARM);
 }
 
@@ -166,6 +184,8 @@ void worker_seat_take(struct worker *w, struct sandbox *sb)
 	seat->credentials = sb->credentials ? credset_ref(sb->credentials) : NULL;
 	seat->rearm.fire = worker_rearm;
 	worker_seat_clients(seat);
+	if (w->draining)
+		return; /* it is another daemon's by now */
 	if (sb->serial % w->shared->nworkers == w->index)
 		seat->names = names_start(seat);
 	worker_accept_all(seat);
@@ -197,16 +217,7 @@ void worker_seat_leave(struct worker *w, struct sandbox *sb)
 	}
 	seat->leaving = true;
 	seat->lookups++; /* it stays until the end of this function, which may be its own end */
-	for (unsigned i = 0; i < 2 * LIMIT_SLOTS; i++) {
-		struct io_uring_sqe *sqe;
-
-		if (!(seat->accepting & 1u << i))
-			continue;
-		sqe = loop_sqe(w->loop, (union ring_ref){.op = LOOP_OP_NONE});
-		sqe->opcode = IORING_OP_ASYNC_CANCEL;
-		sqe->fd = -1;
-		sqe->addr = worker_accept_ref(seat, i).u64;
-	}
+	worker_accept_none(seat);
 	for (uint32_t i = 0; i < w->connections.made; i++) {
 		struct connection *c = slab_at(&w->connections, i);
 
@@ -258,6 +269,30 @@ static void worker_ended(struct mail *m)
 		loop_stop(shared->control);
 }
 
+/*
+ * Behind each batch of a worker that drains: says when its last accept is cancelled, and when its last connection and
+ * question are over.
+ */
+static void worker_drained(struct worker *w)
+{
+	if (!w->draining || w->emptied)
+		return;
+	if (!w->stopped) {
+		for (uint32_t i = 0; i < w->seats.made; i++) {
+			const struct seat *seat = slab_at(&w->seats, i);
+
+			if (seat && (seat->accepting || seat->names))
+				return;
+		}
+		w->stopped = true;
+		loop_post(w->loop, w->shared->control, &w->stop);
+	}
+	if (w->connections.used || w->queries.used)
+		return;
+	w->emptied = true;
+	loop_post(w->loop, w->shared->control, &w->empty);
+}
+
 static void worker_after(void *owner)
 {
 	struct worker *w = owner;
@@ -267,6 +302,7 @@ static void worker_after(void *owner)
 		connection_reap(w);
 	} while (w->dirty || w->dead);
 	leg_reap(w);
+	worker_drained(w);
 	if (w->ending && !w->seats.used) {
 		w->ending = false;
 		w->end.deliver = worker_ended;
@@ -354,6 +390,38 @@ void worker_end(struct worker *w)
 	w->end.deliver = worker_end_deliver;
 	w->shared->running++;
 	loop_post(w->shared->control, w->loop, &w->end);
+}
+
+/* In the worker. The mail goes back as it came, by worker_drained(). */
+static void worker_drain_deliver(struct mail *m)
+{
+	struct worker *w = container_of(m, struct worker, stop);
+
+	w->stop.deliver = w->said_stopped;
+	w->draining = true;
+	for (uint32_t i = 0; i < w->seats.made; i++) {
+		struct seat *seat = slab_at(&w->seats, i);
+
+		if (!seat || seat->leaving)
+			continue;
+		worker_accept_none(seat);
+		if (seat->names)
+			names_stop(seat->names);
+	}
+	for (uint32_t i = 0; i < w->connections.made; i++) {
+		struct connection *c = slab_at(&w->connections, i);
+
+		if (c)
+			connection_drain(c);
+	}
+}
+
+void worker_drain(struct worker *w, void (*stopped)(struct mail *m), void (*empty)(struct mail *m))
+{
+	w->said_stopped = stopped;
+	w->empty.deliver = empty;
+	w->stop.deliver = worker_drain_deliver;
+	loop_post(w->shared->control, w->loop, &w->stop);
 }
 
 void worker_free(struct worker *w)
