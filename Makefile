@@ -39,10 +39,10 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange journal kernel leg lookup names notes origin record refusal refuse registry relay report rewrite_head sandbox worker
+PROXY    := connection decide exchange journal kernel leg lookup names notes origin prepared record refusal refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \
+HELPER   := addresses arguments attach bounding cgroup client containers daemon_link dial_openings dialler document enter \
             foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables handout hosts \
             intervals jail lane listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe \
             nft_resolver nft_rule nft_sets nft_uplink notes openings peers pins privileges prober programs \

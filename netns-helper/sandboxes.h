@@ -51,6 +51,7 @@ struct sandbox {
 	bool known; /* the daemon has had an OFFER and no GONE came: a detach withdraws it */
 	bool kill; /* its processes end with it */
 	bool own_cgroup; /* its cgroup is removed with it */
+	uint64_t owner; /* not 0: a container's (containers.h) */
 	bool strict; /* what would be degraded fails its attach */
 	bool proving; /* the attach waits for the first self-test */
 	bool closed; /* the last self-test was bad: all but loopback is refused */
@@ -76,6 +77,7 @@ struct sandboxes {
 	struct prober *prober;
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
 	uint64_t proof_ms; /* no self-test begins before */
+	uint64_t containers_ms; /* nor is any container looked at */
 	bool linked; /* a daemon is connected */
 	pid_t daemon; /* … of this pid */
 	struct notes notes; /* about the machine */

@@ -75,7 +75,10 @@ static const struct {
 	{400, "Bad Request", "the request is malformed"},
 	{404, "Not Found", "there is no such thing"},
 	{405, "Method Not Allowed", "this cannot be done here"},
+	{409, "Conflict", "it is attached already"},
+	{422, "Unprocessable Content", "it cannot be made: sallyportd's log says why"},
 	{431, "Request Header Fields Too Large", "the head of the request is too long"},
+	{503, "Service Unavailable", "there are too many already"},
 	{500, "Internal Server Error", "the answer could not be made"},
 };
 

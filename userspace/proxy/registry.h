@@ -37,6 +37,12 @@ void registry_event(struct registry *r, const struct audit_event *e);
 void registry_lose(struct registry *r, uint64_t n);
 void registry_free(struct registry *r);
 
+/*
+ * Makes what a sandbox of that id will have, placeholders too, before it is attached (prepared.h); the id is of the form
+ * of netns-helper/proto.h. 0, -EEXIST: it is attached; -EBUSY: too many; -EINVAL: the log says why.
+ */
+int registry_prepare(struct registry *r, const char *id);
+
 /* For the control socket. */
 void registry_source(struct registry *r, struct control_source *ret);
 /* Whether the namespace (its cookie) is an attached sandbox's, or the cgroup (as /proc/PID/cgroup has

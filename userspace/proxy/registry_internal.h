@@ -7,6 +7,7 @@
 
 #include "proxy/kernel.h"
 #include "proxy/notes.h"
+#include "proxy/prepared.h"
 #include "proxy/registry.h"
 #include "ring/loop.h"
 
@@ -28,6 +29,7 @@ struct registry {
 	struct notes notes; /* of the machine */
 	uint64_t began;
 	struct timer look, grace;
+	struct prepared prepared;
 };
 
 #endif

@@ -175,16 +175,16 @@ static int sandbox_handout(struct sandbox *s, const char *state, struct fault *f
 	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", path, strerrordesc_np(-r)) : 0;
 }
 
-void sandbox_forget(const struct sandbox *s, const char *state)
+void sandbox_forget(const char *id, const char *state)
 {
 	static const char *const files[] = {"sandboxes/%s.json", "sandboxes/%s.ca.key",
 		"handout/%s/ca.pem", "handout/%s/environment"};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (sandbox_path(path, state, files[i], s->at.id) == 0)
+		if (sandbox_path(path, state, files[i], id) == 0)
 			(void)unlink(path); /* may be gone with the state directory already */
-	if (sandbox_path(path, state, "handout/%s", s->at.id) == 0)
+	if (sandbox_path(path, state, "handout/%s", id) == 0)
 		(void)rmdir(path);
 }
 
@@ -249,6 +249,29 @@ static int sandbox_search_new(struct sandbox *s, const struct sandbox_offer *off
 	return 0;
 }
 
+/* What it keeps on disk: found there, or made. */
+static int sandbox_keep(struct sandbox *s, const char *state, struct fault *fault)
+{
+	int r = sandbox_load_ca(s, state) < 0 ? sandbox_make_ca(s, state, fault) : 0;
+
+	r = r ? r : sandbox_placeholders(s, state, fault);
+	return r ? r : sandbox_handout(s, state, fault);
+}
+
+int sandbox_prepare(const struct sandbox_home *home, const char *id, struct fault *fault)
+{
+	struct sandbox *s = calloc(1, sizeof(*s)); /* is never seated: no orders */
+	int r;
+
+	if (!s)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	(void)snprintf(s->at.id, sizeof(s->at.id), "%s", id); /* was judged */
+	s->credentials = home->credentials ? credset_ref(home->credentials) : NULL;
+	r = sandbox_keep(s, home->state, fault);
+	sandbox_drop(s);
+	return r;
+}
+
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret)
 {
@@ -268,10 +291,7 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	if (r == 0 && s->credentials)
 		r = credset_check_against_policy(s->credentials, s->policy, fault);
 	r = r ? r : sandbox_trusts(s, fault);
-	if (r == 0 && sandbox_load_ca(s, home->state) < 0)
-		r = sandbox_make_ca(s, home->state, fault);
-	r = r ? r : sandbox_placeholders(s, home->state, fault);
-	r = r ? r : sandbox_handout(s, home->state, fault);
+	r = r ? r : sandbox_keep(s, home->state, fault);
 	if (r < 0) {
 		sandbox_drop(s);
 		return r;

@@ -106,8 +106,13 @@ struct sandbox_home {
  */
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret);
-/* Removes what sandbox_new() keeps on disk: the sandbox is withdrawn for good. */
-void sandbox_forget(const struct sandbox *s, const char *state);
+/*
+ * Makes what sandbox_new() keeps on disk and would find there: CA, placeholders, handout. 0, or a negative errno with
+ * the fault set; what was made so far stays then.
+ */
+int sandbox_prepare(const struct sandbox_home *home, const char *id, struct fault *fault);
+/* Removes what those two keep on disk: the sandbox is withdrawn for good. */
+void sandbox_forget(const char *id, const char *state);
 /* Closes and frees; not before the workers are gone from it. */
 void sandbox_free(struct sandbox *s);
 
