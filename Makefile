@@ -42,12 +42,15 @@ CONTROL  := commands link socket
 PROXY    := connection decide exchange journal kernel leg lookup names notes origin prepared record refusal refuse registry relay report rewrite_head sandbox worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 
-HELPER   := addresses arguments attach bounding cgroup client containers daemon_link dial_openings dialler document enter \
+HELPER   := addresses arguments ask attach bounding cgroup client containers daemon_link dial_openings dialler document enter \
             foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables handout hosts \
             intervals jail lane listeners loop main netlink netns nft nft_batch nft_input nft_lane nft_probe \
             nft_resolver nft_rule nft_sets nft_uplink notes openings peers pins privileges prober programs \
             programs_sandbox routes rules sandboxes selftest serve state steer_program sysctls unix_paths \
             upkeep uplink view
+# the OCI hook: files of its own, and some of the helper's
+HOOK     := hook hook_ask hook_bundle hook_conf hook_json hook_place hook_seccomp hook_spec hook_state hook_trust keystore
+HOOK_TOO := ask bounding cgroup document handout jail pins state unix_paths
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
@@ -114,7 +117,7 @@ Q       := $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 archive  = $(B)/$(1).a
-PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
+PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl $(B)/sallyport-hook
 
 .PHONY: all try check vm battery lint bench benches fuzz clean unit fuzzers probes
 all: $(PROGRAMS) probes
@@ -161,6 +164,10 @@ $(B)/sallyportctl: $(B)/userspace/ctl/main.o $(patsubst %,$(B)/%.a,ctl cred poli
 $(B)/sallyport-netns: $(patsubst %,$(B)/netns-helper/%.o,$(HELPER)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lnftnl -lmnl -lbpf -lelf -lz -lseccomp -lcap
+
+$(B)/sallyport-hook: $(patsubst %,$(B)/netns-helper/%.o,$(HOOK) $(HOOK_TOO)) $(B)/base.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -ljansson -lseccomp -lcap -lbpf -lelf -lz
 
 # ---- BPF: object, skeleton ----------------------------------------------------------------------------------------
 
