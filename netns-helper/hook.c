@@ -3,7 +3,9 @@
  * hook.c – sallyport-hook: attaches containers for an OCI runtime. See sallyport-hook(8).
  *
  *   precreate      (Podman) config.json in, config.json out: the daemon makes the sandbox's placeholders and CA, and
- *                  their variables go into the container's environment, which is fixed from here on
+ *                  their variables go into the container's environment, which is fixed from here on. Podman swallows
+ *                  what this stage says on standard error: a refusal travels as an annotation, and createRuntime, of
+ *                  which the runtime shows the words, refuses with it
  *   prepare        the same for a bundle in place, and adds the next two to its hooks
  *   createRuntime  state in: the container's first process waits, its namespaces, cgroup and mounts are made. Attaches
  *                  them, then puts CA, bundles and resolv.conf into the mounts
@@ -156,6 +158,7 @@ static int hook_gather(struct hook_entry *e, const char *conf, struct fault *fau
 	r = r ? r : hook_read_state(fault, &e->state);
 	r = r ? r : hook_conf_load(conf, fault, &e->conf);
 	r = r ? r : hook_bundle_load(e->state.bundle, fault, &e->bundle);
+	r = r ? r : hook_spec_refused(&e->bundle, fault);
 	r = r ? r
 	      : hook_conf_choose(&e->conf, e->bundle.annotations, e->state.id, fault, &e->choice);
 	r = r ? r : hook_request(e, fault);
@@ -328,17 +331,21 @@ static int hook_precreate(const struct hook_arguments *a)
 {
 	struct hook_bundle bundle = {.config = NULL};
 	char container[HOOK_SPEC_ID + 1] = "?";
-	struct fault fault = {""};
+	struct fault fault = {""}, refused = {""};
 	json_t *config;
 	int r = hook_json_read(STDIN_FILENO, "config.json", &fault, &config);
 
-	r = r ? r : hook_bundle_take(config, "/", &fault, &bundle);
-	r = r ? r : hook_spec_container(&bundle, &fault, container);
-	r = r ? r : hook_outfit(&bundle, container, a->conf, &fault);
+	if (r == 0) {
+		r = hook_bundle_take(config, "/", &refused, &bundle);
+		r = r ? r : hook_spec_container(&bundle, &refused, container);
+		r = r ? r : hook_outfit(&bundle, container, a->conf, &refused);
+		if (r < 0)
+			r = hook_spec_refuse(bundle.config, refused.text, &fault);
+	}
 	if (r == 0 && (json_dumpf(bundle.config, stdout, JSON_COMPACT) < 0 || fflush(stdout) != 0))
 		r = fault_set(&fault, -EIO, "config.json cannot be written");
-	if (r < 0)
-		log_error("container %.64s: %s", container, fault.text);
+	if (r < 0 || refused.text[0])
+		log_error("container %.64s: %s", container, r < 0 ? fault.text : refused.text);
 	hook_bundle_done(&bundle);
 	return r < 0 ? HOOK_FAILED : HOOK_OK;
 }

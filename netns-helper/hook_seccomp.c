@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 
-enum { HOOK_SECCOMP_ARGS = 6 };
+enum { HOOK_SECCOMP_ARGS = 6, HOOK_SECCOMP_TOLD = 4 };
 
 struct hook_seccomp_probe {
 	const char *call;
@@ -164,6 +164,7 @@ static bool hook_seccomp_closed(json_t *seccomp, const struct hook_seccomp_probe
 
 void hook_seccomp_open(struct json_t *seccomp, bool vsock, char *ret, size_t size)
 {
+	unsigned int open = 0;
 	size_t n = 0;
 
 	ret[0] = '\0';
@@ -171,11 +172,14 @@ void hook_seccomp_open(struct json_t *seccomp, bool vsock, char *ret, size_t siz
 		(void)snprintf(ret, size, "everything: there is no filter");
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(hook_seccomp_probes) && n < size; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(hook_seccomp_probes); i++) {
 		const struct hook_seccomp_probe *probe = &hook_seccomp_probes[i];
 
 		if ((probe->vsock && !vsock) || hook_seccomp_closed(seccomp, probe))
 			continue;
-		n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", probe->what);
+		if (open++ < HOOK_SECCOMP_TOLD && n < size)
+			n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", probe->what);
 	}
+	if (open > HOOK_SECCOMP_TOLD && n < size)
+		(void)snprintf(ret + n, size - n, " and %u more", open - HOOK_SECCOMP_TOLD);
 }

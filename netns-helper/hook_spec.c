@@ -150,6 +150,24 @@ int hook_spec_hooks(struct json_t *config, const char *conf, struct fault *fault
 	return r ? hook_spec_oom(fault) : 0;
 }
 
+int hook_spec_refuse(struct json_t *config, const char *why, struct fault *fault)
+{
+	json_t *annotations = hook_spec_member(config, "annotations", false);
+
+	if (!annotations)
+		return fault_set(fault, -EBADMSG, "config.json: annotations: is not an object");
+	return json_object_set_new(annotations, HOOK_SPEC_REFUSED, json_string(why)) < 0
+		       ? hook_spec_oom(fault)
+		       : 0;
+}
+
+int hook_spec_refused(const struct hook_bundle *b, struct fault *fault)
+{
+	const char *why = hook_json_text(b->annotations, HOOK_SPEC_REFUSED);
+
+	return why ? fault_set(fault, -EPERM, "%s", why) : 0;
+}
+
 void hook_spec_lacks(
 	const struct hook_bundle *b, const struct handout *handout, char *ret, size_t size)
 {

@@ -7,6 +7,8 @@
 
 #include "base/fault.h"
 
+#define HOOK_SPEC_REFUSED "sallyport.refused"
+
 enum { HOOK_SPEC_ID = 64 }; /* digits of the ids that engines make */
 
 struct handout;
@@ -24,6 +26,11 @@ int hook_spec_environment(
 
 /* Adds this program as createRuntime and poststop hook, once; conf is the path of its configuration or NULL. As above. */
 int hook_spec_hooks(struct json_t *config, const char *conf, struct fault *fault);
+
+/* Notes that the container must not start, and why: the annotation HOOK_SPEC_REFUSED. 0, or -errno with the reason. */
+int hook_spec_refuse(struct json_t *config, const char *why, struct fault *fault);
+/* 0, or -EPERM with what was noted. */
+int hook_spec_refused(const struct hook_bundle *b, struct fault *fault);
 
 /* What of those variables the container lacks, as words, "" for nothing. */
 void hook_spec_lacks(
