@@ -295,11 +295,12 @@ static int hook_poststop(const struct hook_arguments *a)
 		log_error("%s", fault.text);
 		return HOOK_FAILED;
 	}
-	r = hook_conf_load(a->conf, &fault, &conf);
-	if (r == 0)
+	if (hook_conf_load(a->conf, &fault, &conf) == 0)
 		r = hook_ask_release(conf.state, hook_state_owner(&state), &fault);
 	hook_conf_done(&conf);
-	if (r == 0 || r == -EBUSY || r == -ECOMM) /* somebody else detaches it; no helper, nothing attached */
+	/* somebody else detaches it; without a helper nothing is attached; without a configuration createRuntime has said
+	 * so, or the helper does it when the container has ended */
+	if (r == 0 || r == -EBUSY || r == -ECOMM)
 		return HOOK_OK;
 	log_error("container %.64s: %s", state.id, fault.text);
 	return HOOK_FAILED;

@@ -23,6 +23,7 @@ from stack import ROOT, build_folder
 from waiting import PATIENCE, until
 
 HOOKS = os.path.join(ROOT, "scripts", "hooks")
+REAPER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "reaper.py")
 MASKED = ["/tmp", "/run", "/var/tmp", "/root", "/home", "/work", "/srv", "/mnt", "/media", "/opt", "/boot"]
 CAPABILITIES = [
     "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_NET_BIND_SERVICE", "CAP_SETFCAP",
@@ -33,7 +34,8 @@ _numbers = itertools.count(1)
 
 POLICIES = {
     "default": documents.POLICY,
-    "open": documents.POLICY.replace("default: deny", "private:\n  - {cidr: 169.254.169.254/32, ports: [80], metadata: true}\ndefault: deny"),
+    "open": documents.POLICY.replace("default: deny", "private:\n  - {cidr: 169.254.169.254/32, ports: [80], metadata: true}\ndefault: deny").replace(
+        "hosts: [203.0.113.40,", "hosts: [169.254.169.254, 203.0.113.40,"),
     "broken": "version: 1\nname: broken\ndefualt: deny\n",
 }
 
@@ -42,7 +44,7 @@ def _mount(*arguments):
     subprocess.run(["mount", *arguments], check=True, capture_output=True)
 
 
-def _hierarchies():
+def hierarchies():
     """Where cgroups of any version are mounted."""
     with open("/proc/mounts", encoding="utf-8") as mounts:
         return [line.split(" ")[1] for line in mounts if line.split(" ")[2] in ("cgroup", "cgroup2")]
@@ -99,12 +101,17 @@ class Yard:
         """Whether a container has run that left a canary of that name."""
         return os.path.exists(os.path.join(self.inside, name))
 
+    def inside_file(self, name, data):
+        """/yard/NAME in each container."""
+        with open(os.path.join(self.inside, name), "wb") as file:
+            file.write(data)
+
     def canary(self, name):
         """The command that leaves it."""
         return ["touch", f"/yard/{name}"]
 
     def close(self):
-        for mount in _hierarchies():
+        for mount in hierarchies():
             for folder, _, _ in os.walk(mount + self.group, topdown=False):
                 try:
                     os.rmdir(folder)
@@ -179,27 +186,27 @@ class Runc:
             return json.load(file)
 
     def prepare(self):
-        return _run([self.yard.hook, "--config", self.yard.conf, "prepare", "--id", self.id, "--bundle", self.bundle])
+        return call([self.yard.hook, "--config", self.yard.conf, "prepare", "--id", self.id, "--bundle", self.bundle])
 
     def command(self, *arguments):
         return [self.program, "--root", self.state, *arguments]
 
     def run(self, **options):
-        return _run(self.command("run", "--bundle", self.bundle, self.id), **options)
+        return call(self.command("run", "--bundle", self.bundle, self.id), **options)
 
     def start(self, **options):
         return subprocess.Popen(
             self.command("run", "--bundle", self.bundle, self.id), stdin=subprocess.DEVNULL, start_new_session=True, **options)
 
     def exec(self, *argv):
-        return _run(self.command("exec", self.id, *argv))
+        return call(self.command("exec", self.id, *argv))
 
     def pid(self):
-        done = _run(self.command("state", self.id))
+        done = call(self.command("state", self.id))
         return json.loads(done.stdout)["pid"] if done.returncode == 0 else 0
 
     def delete(self):
-        return _run(self.command("delete", "--force", self.id))
+        return call(self.command("delete", "--force", self.id))
 
 
 # $@: a command that sees neither the machine's named namespaces nor its CNI's records
@@ -249,7 +256,7 @@ runroot = "{self.folder}/run"
     def command(self, *arguments):
         alone = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ALONE, "sh"]
         return self.netns.command(
-            [*alone, "podman", "--runtime", f"/usr/sbin/{self.program}", "--hooks-dir", f"{self.yard.folder}/hooks.d", *arguments])
+            [*alone, "/usr/bin/python3", REAPER, "podman", "--runtime", f"/usr/sbin/{self.program}", "--hooks-dir", f"{self.yard.folder}/hooks.d", *arguments])
 
     @property
     def environment(self):
@@ -257,7 +264,7 @@ runroot = "{self.folder}/run"
                 "CONTAINERS_STORAGE_CONF": self.storage}
 
     def call(self, *arguments, **options):
-        return _run(self.command(*arguments), env=self.environment, **options)
+        return call(self.command(*arguments), env=self.environment, **options)
 
     def words(self, *argv, network="none", options=(), annotations=None):
         """The words behind `run`."""
@@ -277,7 +284,7 @@ runroot = "{self.folder}/run"
         self.netns.close()
 
 
-def _run(argv, timeout=60, **options):
+def call(argv, timeout=60, **options):
     done = subprocess.run(
         argv, capture_output=True, timeout=timeout * PATIENCE, stdin=subprocess.DEVNULL, check=False, cwd="/", **options)
     done.stdout, done.stderr = (part.decode("utf-8", "replace") for part in (done.stdout, done.stderr))
