@@ -6,7 +6,6 @@ machine's own business are empty tmpfs in each container. Nothing is pulled: Pod
 has storage, state, locks and hooks in the run's folder. Cgroups lie below the run's: what the runtimes make of
 it in the v1 hierarchies of a hybrid machine is removed at the end.
 """
-import errno
 import itertools
 import json
 import os
@@ -42,12 +41,6 @@ POLICIES = {
 
 def _mount(*arguments):
     subprocess.run(["mount", *arguments], check=True, capture_output=True)
-
-
-def hierarchies():
-    """Where cgroups of any version are mounted."""
-    with open("/proc/mounts", encoding="utf-8") as mounts:
-        return [line.split(" ")[1] for line in mounts if line.split(" ")[2] in ("cgroup", "cgroup2")]
 
 
 class Yard:
@@ -110,17 +103,14 @@ class Yard:
         """The command that leaves it."""
         return ["touch", f"/yard/{name}"]
 
+    def cgroups(self):
+        """Those of containers that are still there, of any hierarchy."""
+        groups = [mount + self.group for mount in topology.hierarchies()]
+        return [entry.path for group in groups if os.path.isdir(group) for entry in os.scandir(group) if entry.is_dir()]
+
     def close(self):
-        for mount in hierarchies():
-            for folder, _, _ in os.walk(mount + self.group, topdown=False):
-                try:
-                    os.rmdir(folder)
-                except OSError as error:
-                    assert error.errno == errno.ENOENT, f"{folder}: {error}"
-            try:
-                os.rmdir(mount + os.path.dirname(self.group))  # of v1; that of v2 is the run's own
-            except OSError:
-                pass
+        left = [path for path in self.cgroups() if not path.endswith("/conmon")]
+        assert not left, left
         subprocess.run(["umount", "-l", self.root], check=True)
         subprocess.run(["umount", "-l", self.folder], check=True)
         os.rmdir(self.folder)
@@ -266,13 +256,13 @@ runroot = "{self.folder}/run"
     def call(self, *arguments, **options):
         return call(self.command(*arguments), env=self.environment, **options)
 
-    def words(self, *argv, network="none", options=(), annotations=None):
+    def words(self, *argv, network="none", options=(), annotations=None, drop=("NET_RAW",)):
         """The words behind `run`."""
         masks = [f"--mount=type=tmpfs,destination={d},tmpfs-mode=1777,notmpcopyup" for d in MASKED if os.path.isdir(d)]
         notes = [f"--annotation={name}={value}" for name, value in (annotations or {}).items()]
         return [
             "--rm", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", f"--network={network}",
-            f"--cgroup-parent={self.yard.group}", "--cap-drop=NET_RAW", "--env=LANG=C.UTF-8", *masks, *notes, *options,
+            f"--cgroup-parent={self.yard.group}", *(f"--cap-drop={name}" for name in drop), "--env=LANG=C.UTF-8", *masks, *notes, *options,
             "--rootfs", self.yard.root, *argv,
         ]
 
@@ -299,8 +289,10 @@ def need(*programs):
 
 
 def kill(pid):
+    """0 is nobody, and not our own group as kill(2) has it."""
     try:
-        os.kill(pid, signal.SIGKILL)
+        if pid > 0:
+            os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
 

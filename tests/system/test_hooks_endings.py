@@ -149,5 +149,4 @@ def _nothing_left(yard, before):
     until(lambda: _links(yard) == before, f"pins and descriptors as before: {before}")
     with open("/proc/self/mounts", encoding="utf-8") as mounts:
         assert not [line for line in mounts if line.startswith("sallyport ") and "/run/sallyport" in line]
-    for mount in containers.hierarchies():
-        assert not [entry for entry in os.scandir(mount + yard.group) if entry.is_dir()] if os.path.isdir(mount + yard.group) else True
+    assert not yard.cgroups()

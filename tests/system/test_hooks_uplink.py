@@ -52,7 +52,7 @@ def test_a_published_port_is_served_and_what_goes_out_is_captured(yard, podman, 
 
 
 def test_a_bridge_with_net_raw_is_refused(yard, podman):
-    done = podman.run(*yard.canary("net-raw"), network="podman", options=["--cap-add=NET_RAW"], annotations=NOTES)
+    done = podman.run(*yard.canary("net-raw"), network="podman", drop=(), annotations=NOTES)
     assert done.returncode != 0 and not yard.seen("net-raw")
     assert "NET_RAW" in done.stderr and done.stderr.count("sallyport-hook: ") == 1, done.stderr
 
