@@ -75,9 +75,9 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_helper   := bounding dial_openings notes unix_paths
-UNIT_proxy    := decide journal notes refusal refuse rewrite_head
-FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
+UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystore notes unix_paths
+UNIT_proxy    := decide journal notes prepared refusal refuse rewrite_head
+FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority hook keystore
 
 LINK_base     := base
 LINK_model    := model base
@@ -208,11 +208,14 @@ define UNIT_HELPER_RULE
 $(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka -lcap -lbpf -lelf -lz
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka -ljansson -lcap -lbpf -lelf -lz
 UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
 $(B)/unit/test_helper_dial_openings: $(B)/netns-helper/openings.o
+$(B)/unit/test_helper_hook_conf: $(patsubst %,$(B)/netns-helper/%.o,hook_json unix_paths)
+$(B)/unit/test_helper_hook_seccomp: $(B)/netns-helper/hook_json.o
+$(B)/unit/test_helper_hook_spec: $(patsubst %,$(B)/netns-helper/%.o,bounding hook_bundle hook_json hook_state)
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
 BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
@@ -262,12 +265,14 @@ FUZZ_hosts       := policy/alabel model/addr
 FUZZ_policy      := policy/alabel policy/check policy/digest policy/hosts policy/lists policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault model/addr model/range model/category
 FUZZ_dns_wire    := dns/wire model/addr base/buf
 FUZZ_swap        := rewrite/base64 cred/credset cred/load cred/placeholder cred/source cred/value policy/alabel policy/check policy/digest policy/hosts policy/lists policy/load policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
+FUZZ_hook        := base/fault
+FUZZ_HELPER_hook := bounding hook_bundle hook_conf hook_json hook_seccomp hook_spec hook_state unix_paths
 
 define FUZZ_RULE
-$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1)))
+$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
 	$$(call say,FUZZ,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto
+	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto -ljansson -lcap -lbpf
 FUZZ_PROGRAMS += $(B)/fuzz/fuzz_$(1)
 endef
 $(foreach f,$(FUZZERS),$(eval $(call FUZZ_RULE,$(f))))
