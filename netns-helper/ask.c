@@ -13,8 +13,8 @@ int ask_connect(const char *state, struct fault *fault)
 	int fd = state_connect(state, STATE_HELPER_SOCK);
 
 	if (fd == -EACCES || fd == -EPERM)
-		return fault_set(fault, -EACCES, "%s/" STATE_HELPER_SOCK ": only root may ask the helper",
-			state);
+		return fault_set(fault, -EACCES,
+			"%s/" STATE_HELPER_SOCK ": only root may ask the helper", state);
 	if (fd < 0)
 		return fault_set(fault, -ECOMM,
 			"no helper serves in %s (%s): start it with `scripts/sallyport up`, or "

@@ -122,8 +122,8 @@ static int hook_search(struct hook_entry *e, struct fault *fault)
 		size_t length = strcspn(text, " ");
 
 		if (n == PROTO_SEARCH || length >= PROTO_NAME ||
-			strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") <
-				length)
+			strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678"
+				     "9_.-") < length)
 			return fault_set(fault, -EINVAL,
 				"annotation sallyport.search: wants at most %d domain names",
 				PROTO_SEARCH);
@@ -175,7 +175,8 @@ static int hook_gather(struct hook_entry *e, const char *conf, struct fault *fau
 }
 
 /* The daemon knows a policy by its text alone, and calls it "policy"; here it has a path. */
-static int hook_name_policy(const struct hook_entry *e, int r, const char *text, struct fault *fault)
+static int hook_name_policy(
+	const struct hook_entry *e, int r, const char *text, struct fault *fault)
 {
 	static const char unnamed[] = "policy:";
 
@@ -219,7 +220,8 @@ static int hook_judge_seccomp(const struct hook_entry *e, struct fault *fault)
 		return 0;
 	(void)snprintf(reason, sizeof(reason), "lets through %s", open);
 	return hook_degraded(e, "seccomp",
-		"start it with the profile scripts/hooks/seccomp.json (--security-opt seccomp=FILE)",
+		"start it with the profile scripts/hooks/seccomp.json (--security-opt "
+		"seccomp=FILE)",
 		fault, reason);
 }
 
@@ -232,8 +234,8 @@ static int hook_judge_environment(const struct hook_entry *e, struct fault *faul
 		return 0;
 	(void)snprintf(reason, sizeof(reason), "without %s", lacks);
 	return hook_degraded(e, "environment",
-		"let the precreate hook or `sallyport-hook prepare` put them in, or read "
-		HOOK_TRUST_DIRECTORY "/" HOOK_TRUST_ENVIRONMENT " in it",
+		"let the precreate hook or `sallyport-hook prepare` put them in, or "
+		"read " HOOK_TRUST_DIRECTORY "/" HOOK_TRUST_ENVIRONMENT " in it",
 		fault, reason);
 }
 
@@ -357,12 +359,12 @@ static int hook_replace(const char *directory, const struct json_t *config, stru
 	_cleanup_close_ int fd = -1;
 
 	if (dir >= 0)
-		fd = openat(dir, "config.json.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-			0600);
+		fd = openat(dir, "config.json.new",
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || json_dumpfd(config, fd, JSON_INDENT(2)) < 0 || fsync(fd) < 0 ||
 		renameat(dir, "config.json.new", dir, "config.json") < 0)
-		return fault_set(fault, -EIO, "%.200s/config.json: cannot be written: %s", directory,
-			strerror(errno));
+		return fault_set(fault, -EIO, "%.200s/config.json: cannot be written: %s",
+			directory, strerror(errno));
 	return 0;
 }
 

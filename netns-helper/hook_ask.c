@@ -21,7 +21,8 @@ static int hook_ask_patience(int fd)
 	const struct timeval patience = {.tv_sec = HOOK_ASK_SECONDS};
 
 	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
-			       setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0
+			       setsockopt(
+				       fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0
 		       ? -errno
 		       : 0;
 }
@@ -103,9 +104,11 @@ int hook_ask_prepare(const char *state, const char *id, struct fault *fault)
 		int error;
 	} answers[] = {
 		{"HTTP/1.1 200 ", NULL, 0},
-		{"HTTP/1.1 409 ", "is attached already: end that container, or take another id", -EEXIST},
+		{"HTTP/1.1 409 ", "is attached already: end that container, or take another id",
+			-EEXIST},
 		{"HTTP/1.1 422 ", "cannot be prepared: sallyportd's log says why", -EINVAL},
-		{"HTTP/1.1 503 ", "cannot be prepared: too many are, and wait to be started", -EBUSY},
+		{"HTTP/1.1 503 ", "cannot be prepared: too many are, and wait to be started",
+			-EBUSY},
 	};
 	_cleanup_close_ int fd = hook_ask_daemon(state);
 	char request[256], answer[HOOK_ASK_HEAD];
@@ -121,13 +124,14 @@ int hook_ask_prepare(const char *state, const char *id, struct fault *fault)
 		id); /* an id is short */
 	r = hook_ask_exchange(fd, request, answer);
 	if (r < 0)
-		return fault_set(
-			fault, -ECOMM, "sallyportd did not answer: %s", strerror(-r));
+		return fault_set(fault, -ECOMM, "sallyportd did not answer: %s", strerror(-r));
 	for (size_t i = 0; i < ARRAY_SIZE(answers); i++)
 		if (strncmp(answer, answers[i].head, strlen(answers[i].head)) == 0)
 			return answers[i].error ? fault_set(fault, answers[i].error,
 							  "sandbox %s %s", id, answers[i].why)
 						: 0;
-	return fault_set(fault, -EPROTO, "sallyportd cannot prepare sandbox %s: is it of another "
-					 "version?", id);
+	return fault_set(fault, -EPROTO,
+		"sallyportd cannot prepare sandbox %s: is it of another "
+		"version?",
+		id);
 }

@@ -36,7 +36,8 @@ static int hook_bundle_set(json_t *names, uint64_t *ret, struct fault *fault)
 
 		if (!name || strpbrk(name, ",") || bounding_parse(name, &bit) < 0)
 			return fault_set(fault, -EBADMSG,
-				"config.json: process.capabilities: %.40s is none that is known here",
+				"config.json: process.capabilities: %.40s is none that is known "
+				"here",
 				name ? name : "?");
 		*ret |= bit;
 	}
@@ -70,8 +71,8 @@ static bool hook_bundle_network(json_t *config)
 	return false;
 }
 
-int hook_bundle_take(struct json_t *config, const char *directory, struct fault *fault,
-	struct hook_bundle *ret)
+int hook_bundle_take(
+	struct json_t *config, const char *directory, struct fault *fault, struct hook_bundle *ret)
 {
 	const char *root = hook_json_text(config, "root/path");
 	int n;

@@ -25,8 +25,8 @@ struct hook_bundle {
 /* Reads DIRECTORY/config.json. 0, or -errno with the reason. hook_bundle_done() at the end in any case. */
 int hook_bundle_load(const char *directory, struct fault *fault, struct hook_bundle *ret);
 /* The same of a document, which is taken over; a relative root is one of the directory. */
-int hook_bundle_take(struct json_t *config, const char *directory, struct fault *fault,
-	struct hook_bundle *ret);
+int hook_bundle_take(
+	struct json_t *config, const char *directory, struct fault *fault, struct hook_bundle *ret);
 void hook_bundle_done(struct hook_bundle *b);
 
 /* The value of that variable of the container's process, or NULL; the last counts. */

@@ -17,13 +17,21 @@
 
 #include "base/cleanup.h"
 
-enum { HOOK_CONF_CONTAINER = 64 }; /* digits of the ids that engines make; half of them name a sandbox as well */
+enum {
+	HOOK_CONF_CONTAINER = 64
+}; /* digits of the ids that engines make; half of them name a sandbox as well */
 
 static const char hook_conf_prefix[] = "sallyport.";
 static const char hook_conf_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 static const char hook_conf_hex[] = "0123456789abcdef";
 
-enum hook_conf_kind { HOOK_CONF_TEXT, HOOK_CONF_PATH_TEXT, HOOK_CONF_NAME, HOOK_CONF_FLAG, HOOK_CONF_LIST };
+enum hook_conf_kind {
+	HOOK_CONF_TEXT,
+	HOOK_CONF_PATH_TEXT,
+	HOOK_CONF_NAME,
+	HOOK_CONF_FLAG,
+	HOOK_CONF_LIST
+};
 
 #define AT(member) offsetof(struct hook_conf, member)
 /* clang-format off */
@@ -190,8 +198,8 @@ void hook_conf_done(struct hook_conf *c)
 
 /* ---- what a container chooses */
 
-static int hook_conf_annotated(const struct hook_conf *c, const char *name, const char *value,
-	struct hook_choice *ret)
+static int hook_conf_annotated(
+	const struct hook_conf *c, const char *name, const char *value, struct hook_choice *ret)
 {
 	if (strcmp(name, "policy") == 0 && hook_conf_word(value)) {
 		ret->policy = value;
@@ -249,7 +257,8 @@ static int hook_conf_id(const char *word, const char *container, struct fault *f
 		n /= 2;
 	if (!n || strspn(container, "abcdefghijklmnopqrstuvwxyz0123456789_.-") < n)
 		return fault_set(fault, -EINVAL,
-			"container id %.64s: cannot name a sandbox: a-z, 0-9, _ . and - can", container);
+			"container id %.64s: cannot name a sandbox: a-z, 0-9, _ . and - can",
+			container);
 	wrote = snprintf(ret, PROTO_ID, "%s.%.*s", word, (int)(n < 1024 ? n : 1024), container);
 	return wrote >= PROTO_ID ? fault_set(fault, -EINVAL,
 					   "container id %.64s...: is too long to name a sandbox: "

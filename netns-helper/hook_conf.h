@@ -41,7 +41,8 @@ struct hook_conf {
 /* What holds for one container. Texts lead into the configuration or the container's. */
 struct hook_choice {
 	const char *policy, *mode, *credentials;
-	const char *search; /* of its annotation, words separated by spaces; NULL = the configuration's */
+	const char *
+		search; /* of its annotation, words separated by spaces; NULL = the configuration's */
 	bool strict;
 	char id[PROTO_ID]; /* of its sandbox: CREDENTIALS.CONTAINER */
 };

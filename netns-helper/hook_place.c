@@ -22,8 +22,7 @@ static const char hook_place_alone[] =
 	"--cgroups=disabled nor --cgroups=no-conmon)";
 
 /* A namespace of the process, which must not be ours. A descriptor, or -errno with the reason. */
-static int hook_place_namespace(
-	int proc, const char *name, const char *shared, struct fault *fault)
+static int hook_place_namespace(int proc, const char *name, const char *shared, struct fault *fault)
 {
 	char path[32];
 	_cleanup_close_ int fd = -1;
@@ -34,8 +33,8 @@ static int hook_place_namespace(
 		return fault_set(fault, -errno, "%s: %s", path, strerror(errno));
 	fd = openat(proc, path + strlen("/proc/self/"), O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &theirs) < 0)
-		return fault_set(fault, -ESRCH, "the container's process is gone: %s",
-			strerror(errno));
+		return fault_set(
+			fault, -ESRCH, "the container's process is gone: %s", strerror(errno));
 	if (theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev)
 		return fault_set(fault, -EINVAL, "%s", shared);
 	return TAKE_FD(fd);
@@ -49,8 +48,9 @@ static int hook_place_cgroup(pid_t pid, struct fault *fault)
 	int r = cgroup_of(pid, &path);
 
 	if (r < 0)
-		return fault_set(fault, r, r == -ESRCH ? "the container's process is gone"
-						       : "the container's process has no cgroup v2");
+		return fault_set(fault, r,
+			r == -ESRCH ? "the container's process is gone"
+				    : "the container's process has no cgroup v2");
 	r = cgroup_mount(mount);
 	if (r < 0)
 		return fault_set(fault, r,
@@ -66,8 +66,8 @@ static int hook_place_cgroup(pid_t pid, struct fault *fault)
 	(void)snprintf(full, sizeof(full), "%s%s", mount, path.text); /* fits */
 	fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return fault_set(fault, -errno, "the container's cgroup %s: %s", path.text,
-			strerror(errno));
+		return fault_set(
+			fault, -errno, "the container's cgroup %s: %s", path.text, strerror(errno));
 	if (!cgroup_alone(fd, pid))
 		return fault_set(fault, -EINVAL,
 			"the container's cgroup %s holds more than the container: %s", path.text,
@@ -85,8 +85,10 @@ int hook_place_find(pid_t pid, struct fault *fault, struct hook_place *ret)
 	if (pid > 0)
 		proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
-		return fault_set(fault, -ESRCH, "the container's process (pid %d) is gone: start "
-						"the container again", (int)pid);
+		return fault_set(fault, -ESRCH,
+			"the container's process (pid %d) is gone: start "
+			"the container again",
+			(int)pid);
 	ret->netns = hook_place_namespace(proc, "net",
 		"the container shares the network of the runtime, which is never attached: give it "
 		"one of its own (--network none)",

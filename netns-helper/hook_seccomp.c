@@ -126,8 +126,8 @@ static enum hook_seccomp_match hook_seccomp_rule(
 	bool named = false;
 	size_t i;
 
-	json_array_foreach(names, i, one)
-		named |= json_is_string(one) && strcmp(json_string_value(one), probe->call) == 0;
+	json_array_foreach(names, i, one) named |=
+		json_is_string(one) && strcmp(json_string_value(one), probe->call) == 0;
 	if (!named)
 		return HOOK_SECCOMP_NO;
 	if (hook_seccomp_twice(args))
@@ -178,7 +178,8 @@ void hook_seccomp_open(struct json_t *seccomp, bool vsock, char *ret, size_t siz
 		if ((probe->vsock && !vsock) || hook_seccomp_closed(seccomp, probe))
 			continue;
 		if (open++ < HOOK_SECCOMP_TOLD && n < size)
-			n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", probe->what);
+			n += (size_t)snprintf(
+				ret + n, size - n, "%s%s", n ? ", " : "", probe->what);
 	}
 	if (open > HOOK_SECCOMP_TOLD && n < size)
 		(void)snprintf(ret + n, size - n, " and %u more", open - HOOK_SECCOMP_TOLD);

@@ -35,7 +35,8 @@ static const char hook_spec_java_value[] =
 	"-Djavax.net.ssl.trustStore=" HOOK_TRUST_DIRECTORY "/" HOOK_TRUST_KEYSTORE
 	" -Djavax.net.ssl.trustStorePassword=changeit";
 
-int hook_spec_container(const struct hook_bundle *b, struct fault *fault, char ret[HOOK_SPEC_ID + 1])
+int hook_spec_container(
+	const struct hook_bundle *b, struct fault *fault, char ret[HOOK_SPEC_ID + 1])
 {
 	const char *path = hook_json_text(b->config, "linux/cgroupsPath");
 	size_t n = path ? strlen(path) : 0;
@@ -43,8 +44,10 @@ int hook_spec_container(const struct hook_bundle *b, struct fault *fault, char r
 
 	if (!id || strspn(id, "0123456789abcdef") != HOOK_SPEC_ID)
 		return fault_set(fault, -ENOENT,
-			"linux.cgroupsPath does not end in the container's id: let the engine make a cgroup "
-			"for each container (with Podman not --cgroups=disabled), or name it: --id");
+			"linux.cgroupsPath does not end in the container's id: let the engine make "
+			"a cgroup "
+			"for each container (with Podman not --cgroups=disabled), or name it: "
+			"--id");
 	memcpy(ret, id, HOOK_SPEC_ID + 1);
 	return 0;
 }
@@ -78,7 +81,8 @@ static json_t *hook_spec_member(json_t *object, const char *name, bool array)
 		if (json_object_set_new(object, name, found) < 0)
 			return NULL;
 	}
-	return array ? (json_is_array(found) ? found : NULL) : (json_is_object(found) ? found : NULL);
+	return array ? (json_is_array(found) ? found : NULL)
+		     : (json_is_object(found) ? found : NULL);
 }
 
 static int hook_spec_set_java(json_t *list, const struct hook_bundle *b)
@@ -90,13 +94,13 @@ static int hook_spec_set_java(json_t *list, const struct hook_bundle *b)
 		return hook_spec_set(list, hook_spec_java, hook_spec_java_value);
 	if (strstr(old, hook_spec_java_value))
 		return 0;
-	if (snprintf(value, sizeof(value), "%s %s", old, hook_spec_java_value) >= (int)sizeof(value))
+	if (snprintf(value, sizeof(value), "%s %s", old, hook_spec_java_value) >=
+		(int)sizeof(value))
 		return 0; /* the container's own choice then stands, and its bundle is covered */
 	return hook_spec_set(list, hook_spec_java, value);
 }
 
-int hook_spec_environment(
-	struct json_t *config, const struct handout *handout, struct fault *fault)
+int hook_spec_environment(struct json_t *config, const struct handout *handout, struct fault *fault)
 {
 	json_t *process = hook_spec_member(config, "process", false);
 	json_t *list = process ? hook_spec_member(process, "env", true) : NULL;
@@ -109,8 +113,7 @@ int hook_spec_environment(
 		r |= hook_spec_set(list, hook_spec_variables[i].name, hook_spec_variables[i].value);
 	r |= hook_spec_set_java(list, &b);
 	for (size_t i = 0; i < handout->nvariables; i++)
-		r |= hook_spec_set(
-			list, handout->variables[i].name, handout->variables[i].value);
+		r |= hook_spec_set(list, handout->variables[i].name, handout->variables[i].value);
 	return r ? hook_spec_oom(fault) : 0;
 }
 
@@ -128,8 +131,8 @@ static int hook_spec_hook(json_t *hooks, const char *stage, const char *self, co
 	}
 	hook = conf ? json_pack("{s:s, s:[s,s,s,s], s:i}", "path", self, "args", "sallyport-hook",
 			      "--config", conf, stage, "timeout", HOOK_SPEC_TIMEOUT)
-		    : json_pack("{s:s, s:[s,s], s:i}", "path", self, "args", "sallyport-hook", stage,
-			      "timeout", HOOK_SPEC_TIMEOUT);
+		    : json_pack("{s:s, s:[s,s], s:i}", "path", self, "args", "sallyport-hook",
+			      stage, "timeout", HOOK_SPEC_TIMEOUT);
 	return json_array_append_new(list, hook) < 0 ? -ENOMEM : 0;
 }
 

@@ -17,7 +17,8 @@ struct json_t;
 
 /* The id that an engine gave the container, by its cgroup's path: there is no other place for it. Its 64 digits and NUL
  * into ret; 0, or -ENOENT with the reason. */
-int hook_spec_container(const struct hook_bundle *b, struct fault *fault, char ret[HOOK_SPEC_ID + 1]);
+int hook_spec_container(
+	const struct hook_bundle *b, struct fault *fault, char ret[HOOK_SPEC_ID + 1]);
 
 /* Puts the handout's variables into the environment, in place of what was there, and those by which programs find the
  * CA. 0, or -errno with the reason. */

@@ -131,16 +131,18 @@ static bool hook_trust_shared(const struct hook_trust_inside *in, int place)
 	return shared;
 }
 
-static int hook_trust_mount(const struct hook_trust_inside *in, int tree, int place, const char *path)
+static int hook_trust_mount(
+	const struct hook_trust_inside *in, int tree, int place, const char *path)
 {
 	if (hook_trust_shared(in, place))
 		return fault_set(in->fault, -EINVAL,
-			"/%s of the container lies in a mount that is shared with the machine: give it "
+			"/%s of the container lies in a mount that is shared with the machine: "
+			"give it "
 			"private or slave propagation",
 			path);
 	if (move_mount(tree, "", place, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-		return fault_set(in->fault, -errno, "cannot mount on /%s of the container: %s", path,
-			strerror(errno));
+		return fault_set(in->fault, -errno, "cannot mount on /%s of the container: %s",
+			path, strerror(errno));
 	return 0;
 }
 
@@ -194,7 +196,8 @@ static size_t hook_trust_read(int root, const char *path, char *ret)
 	if (place < 0 || fstat(place, &st) < 0 || !S_ISREG(st.st_mode) ||
 		st.st_size > HOOK_TRUST_BYTES)
 		return 0;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place); /* of one that was looked at */
+	(void)snprintf(
+		link, sizeof(link), "/proc/self/fd/%d", place); /* of one that was looked at */
 	fd = open(link, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && n < HOOK_TRUST_BYTES) {
 		ssize_t got = read(fd, ret + n, HOOK_TRUST_BYTES - n);
@@ -230,7 +233,8 @@ static int hook_trust_keystore(const struct hook_trust_inside *in)
 	int r = keystore_make(slice_of(in->bundle, in->nbundle), &bytes, &n);
 
 	if (r < 0)
-		return fault_set(in->fault, r, "cannot make the certificates for Java: %s", strerror(-r));
+		return fault_set(
+			in->fault, r, "cannot make the certificates for Java: %s", strerror(-r));
 	return hook_trust_write(in, HOOK_TRUST_KEYSTORE, bytes, n);
 }
 
@@ -241,7 +245,8 @@ static int hook_trust_environment(const struct hook_trust_inside *in)
 	size_t n = 0;
 
 	for (size_t i = 0; i < handout->nvariables; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s=%s\n", handout->variables[i].name,
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s=%s\n",
+			handout->variables[i].name,
 			handout->variables[i].value); /* they were cut out of as much */
 	return hook_trust_write(in, HOOK_TRUST_ENVIRONMENT, text, n);
 }
@@ -266,12 +271,11 @@ static int hook_trust_resolver_place(const struct hook_trust_inside *in)
 	_cleanup_close_ int place = hook_trust_open(in->root, path, O_PATH);
 
 	if (place == -ENOENT)
-		place = hook_trust_open(
-			in->root, path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY);
+		place = hook_trust_open(in->root, path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY);
 	if (place < 0 && in->spec->search[0][0])
 		return fault_set(in->fault, place,
-			"/%s of the container cannot be made, which its search domains need: %s", path,
-			strerror(-place));
+			"/%s of the container cannot be made, which its search domains need: %s",
+			path, strerror(-place));
 	return 0;
 }
 
@@ -288,8 +292,8 @@ static int hook_trust_tmpfs(void)
 		fsconfig(context, FSCONFIG_SET_STRING, "size", "32m", 0) < 0 ||
 		fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -errno;
-	fd = fsmount(context, FSMOUNT_CLOEXEC,
-		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	fd = fsmount(
+		context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -314,8 +318,8 @@ static int hook_trust_place(struct hook_trust_inside *in)
 		return fault_set(in->fault, place, "%s of the container cannot be made: %s", path,
 			strerror(-place));
 	if (mount_setattr(in->own, "", AT_EMPTY_PATH, &readonly, sizeof(readonly)) < 0)
-		return fault_set(in->fault, -errno, "cannot make %s read-only: %s", path,
-			strerror(errno));
+		return fault_set(
+			in->fault, -errno, "cannot make %s read-only: %s", path, strerror(errno));
 	return hook_trust_mount(in, in->own, place, path + 1);
 }
 

@@ -135,7 +135,8 @@ static size_t keystore_decode(struct slice text, uint8_t *ret)
 /* The text of the next block, and the rest behind it. False: there is none. */
 static bool keystore_block(struct slice *rest, struct slice *ret)
 {
-	static const char begin[] = "-----BEGIN CERTIFICATE-----", end[] = "-----END CERTIFICATE-----";
+	static const char begin[] = "-----BEGIN CERTIFICATE-----",
+			  end[] = "-----END CERTIFICATE-----";
 	const uint8_t *from = memmem(rest->p, rest->n, begin, sizeof(begin) - 1), *to;
 
 	if (!from)
@@ -158,13 +159,11 @@ static uint8_t *keystore_number(uint8_t *to, uint64_t value, unsigned int bytes)
 	return to;
 }
 
-static uint8_t *keystore_text(uint8_t *to, const char *text)
+static uint8_t *keystore_text(uint8_t *to, struct slice text)
 {
-	size_t n = strlen(text);
-
-	to = keystore_number(to, n, 2);
-	memcpy(to, text, n);
-	return to + n;
+	to = keystore_number(to, text.n, 2);
+	memcpy(to, text.p, text.n);
+	return to + text.n;
 }
 
 static uint8_t *keystore_entry(uint8_t *to, unsigned int number, const uint8_t *der, size_t n)
@@ -173,9 +172,9 @@ static uint8_t *keystore_entry(uint8_t *to, unsigned int number, const uint8_t *
 
 	(void)snprintf(alias, sizeof(alias), "ca-%u", number); /* fits */
 	to = keystore_number(to, 2, 4);
-	to = keystore_text(to, alias);
+	to = keystore_text(to, slice_str(alias));
 	to = keystore_number(to, 0, 8); /* 1970: when it came in is nobody's business */
-	to = keystore_text(to, "X.509");
+	to = keystore_text(to, SLICE("X.509"));
 	to = keystore_number(to, n, 4);
 	memcpy(to, der, n);
 	return to + n;

@@ -209,8 +209,7 @@ static int answer_degraded(struct peer *peer, const union peer_message *m, const
 		return -EPROTO;
 	if (!sandbox)
 		return peer_refused(peer, PROTO_DEGRADED, -ENOENT, &fault);
-	sandboxes_note(
-		peer->peers->sandboxes, note->id, note->feature, note->reason, note->remedy);
+	sandboxes_note(peer->peers->sandboxes, note->id, note->feature, note->reason, note->remedy);
 	return peer_answer(peer, PROTO_DEGRADED, 0, "");
 }
 

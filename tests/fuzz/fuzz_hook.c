@@ -57,7 +57,8 @@ static void check_bundle(json_t *document, const struct hook_conf *c)
 		if (hook_spec_environment(b.config, &handout, &fault) == 0 &&
 			hook_spec_hooks(b.config, "/c", &fault) == 0) {
 			char *again = json_dumps(b.config, JSON_COMPACT);
-			json_t *same = again ? json_loads(again, JSON_REJECT_DUPLICATES, NULL) : NULL;
+			json_t *same =
+				again ? json_loads(again, JSON_REJECT_DUPLICATES, NULL) : NULL;
 
 			assert(same && json_equal(same, b.config));
 			json_decref(same);

@@ -46,10 +46,11 @@ static void test_every_key(void **state)
 	struct fault fault;
 
 	(void)state;
-	assert_int_equal(load("{\"state\":\"/s\",\"policies\":\"/p\",\"policy\":\"q-1\",\"mode\":\"uplink\","
-			      "\"strict\":true,\"credentials\":[\"a\",\"b\"],\"search\":[\"x.test\"],"
-			      "\"unix\":[\"/run/db/\"]}",
-				 &fault, &c),
+	assert_int_equal(
+		load("{\"state\":\"/s\",\"policies\":\"/p\",\"policy\":\"q-1\",\"mode\":\"uplink\","
+		     "\"strict\":true,\"credentials\":[\"a\",\"b\"],\"search\":[\"x.test\"],"
+		     "\"unix\":[\"/run/db/\"]}",
+			&fault, &c),
 		0);
 	assert_string_equal(c.state, "/s");
 	assert_string_equal(c.policy, "q-1");
@@ -64,13 +65,13 @@ static void test_every_key(void **state)
 static void test_what_is_refused(void **state)
 {
 	static const char *const bad[] = {"{\"x\":1}", "{\"state\":\"s\"}", "{\"state\":1}",
-		"{\"state\":\"\"}", "{\"policies\":\"p\"}",
-		"{\"policy\":\"../p\"}", "{\"policy\":\"A\"}", "{\"policy\":\"\"}", "{\"policy\":\"a.b\"}",
+		"{\"state\":\"\"}", "{\"policies\":\"p\"}", "{\"policy\":\"../p\"}",
+		"{\"policy\":\"A\"}", "{\"policy\":\"\"}", "{\"policy\":\"a.b\"}",
 		"{\"policy\":\"-a\"}", "{\"policy\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",
-		"{\"mode\":\"open\"}", "{\"strict\":\"true\"}", "{\"strict\":1}", "{\"credentials\":[]}",
-		"{\"credentials\":\"a\"}", "{\"credentials\":[\"a.b\"]}", "{\"credentials\":[\"*\"]}",
-		"{\"credentials\":[1]}", "{\"search\":[\"a b\"]}", "{\"unix\":[\"a\"]}",
-		"{\"unix\":[\"/../a\"]}",
+		"{\"mode\":\"open\"}", "{\"strict\":\"true\"}", "{\"strict\":1}",
+		"{\"credentials\":[]}", "{\"credentials\":\"a\"}", "{\"credentials\":[\"a.b\"]}",
+		"{\"credentials\":[\"*\"]}", "{\"credentials\":[1]}", "{\"search\":[\"a b\"]}",
+		"{\"unix\":[\"a\"]}", "{\"unix\":[\"/../a\"]}",
 		"{\"search\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\"]}"};
 
 	(void)state;
@@ -104,31 +105,37 @@ static int choose(const char *annotations, const char *container, struct hook_ch
 
 static void test_the_id_of_the_sandbox(void **state)
 {
-	static const char digits[] = "0123456789abcdef0123456789abcdefffffffffffffffffffffffffffffffff";
+	static const char digits[] =
+		"0123456789abcdef0123456789abcdefffffffffffffffffffffffffffffffff";
 	struct hook_choice choice;
 
 	(void)state;
 	assert_int_equal(choose(NULL, "c1", &choice), 0);
 	assert_string_equal(choice.id, "container.c1");
-	assert_int_equal(choose("{\"sallyport.credentials\":\"web\",\"other\":\"x\"}", "a_b.c-1", &choice), 0);
+	assert_int_equal(
+		choose("{\"sallyport.credentials\":\"web\",\"other\":\"x\"}", "a_b.c-1", &choice),
+		0);
 	assert_string_equal(choice.id, "web.a_b.c-1");
 	assert_int_equal(choose(NULL, digits, &choice), 0);
 	assert_string_equal(choice.id, "container.0123456789abcdef0123456789abcdef");
 	assert_int_equal(choose(NULL, "Upper", &choice), -EINVAL);
 	assert_int_equal(choose(NULL, "a/b", &choice), -EINVAL);
 	assert_int_equal(choose(NULL, "", &choice), -EINVAL);
-	assert_int_equal(choose(NULL, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &choice), 0);
+	assert_int_equal(
+		choose(NULL, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &choice), 0);
 	assert_int_equal(strlen(choice.id), PROTO_ID - 1);
-	assert_int_equal(choose(NULL, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &choice), -EINVAL);
+	assert_int_equal(
+		choose(NULL, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &choice),
+		-EINVAL);
 }
 
 static void test_annotations(void **state)
 {
 	static const char *const bad[] = {"{\"sallyport.x\":\"1\"}", "{\"sallyport.\":\"1\"}",
 		"{\"sallyport.policy\":\"/etc/x\"}", "{\"sallyport.policy\":\"a.yaml\"}",
-		"{\"sallyport.policy\":1}",
-		"{\"sallyport.mode\":\"\"}", "{\"sallyport.strict\":\"false\"}",
-		"{\"sallyport.credentials\":\"admin\"}", "{\"sallyport.credentials\":\"web.x\"}"};
+		"{\"sallyport.policy\":1}", "{\"sallyport.mode\":\"\"}",
+		"{\"sallyport.strict\":\"false\"}", "{\"sallyport.credentials\":\"admin\"}",
+		"{\"sallyport.credentials\":\"web.x\"}"};
 	struct hook_choice choice;
 
 	(void)state;
@@ -136,7 +143,9 @@ static void test_annotations(void **state)
 		assert_int_equal(choose(bad[i], "c", &choice), -EINVAL);
 	assert_int_equal(choose("{\"sallyport.strict\":\"true\"}", "c", &choice), 0);
 	assert_true(choice.strict);
-	assert_int_equal(choose("{\"sallyport.mode\":\"uplink\",\"sallyport.policy\":\"p\"}", "c", &choice), 0);
+	assert_int_equal(
+		choose("{\"sallyport.mode\":\"uplink\",\"sallyport.policy\":\"p\"}", "c", &choice),
+		0);
 }
 
 int main(void)

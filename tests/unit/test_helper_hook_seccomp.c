@@ -45,26 +45,41 @@ static void test_a_default_that_refuses_closes(void **state)
 
 static void test_a_rule_opens_for_the_arguments_that_it_matches(void **state)
 {
-#define RULE(args) "{" REFUSING ",\"syscalls\":[{\"names\":[\"socket\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[" args "]}]}"
+#define RULE(args)                                                                                 \
+	"{" REFUSING                                                                               \
+	",\"syscalls\":[{\"names\":[\"socket\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[" args     \
+	"]}]}"
 	(void)state;
-	assert_string_equal(judge(RULE("{\"index\":0,\"value\":2,\"op\":\"SCMP_CMP_EQ\"}"), true), "");
 	assert_string_equal(
-		judge(RULE("{\"index\":0,\"value\":40,\"op\":\"SCMP_CMP_EQ\"}"), true), "socket(AF_VSOCK)");
-	assert_string_equal(
-		judge(RULE("{\"index\":0,\"value\":40,\"op\":\"SCMP_CMP_GE\"},{\"index\":1,\"value\":9,\"op\":\"SCMP_CMP_EQ\"}"), true),
+		judge(RULE("{\"index\":0,\"value\":2,\"op\":\"SCMP_CMP_EQ\"}"), true), "");
+	assert_string_equal(judge(RULE("{\"index\":0,\"value\":40,\"op\":\"SCMP_CMP_EQ\"}"), true),
+		"socket(AF_VSOCK)");
+	assert_string_equal(judge(RULE("{\"index\":0,\"value\":40,\"op\":\"SCMP_CMP_GE\"},{"
+				       "\"index\":1,\"value\":9,\"op\":\"SCMP_CMP_EQ\"}"),
+				    true),
 		"");
-	assert_non_null(strstr(judge(RULE("{\"index\":0,\"value\":16,\"op\":\"SCMP_CMP_NE\"}"), true), "AF_PACKET"));
+	assert_non_null(
+		strstr(judge(RULE("{\"index\":0,\"value\":16,\"op\":\"SCMP_CMP_NE\"}"), true),
+			"AF_PACKET"));
 	/* what is not understood, and one argument named twice, which the runtimes take for either */
-	assert_non_null(strstr(judge(RULE("{\"index\":0,\"value\":2,\"op\":\"SCMP_CMP_X\"}"), true), "AF_VSOCK"));
-	assert_non_null(strstr(judge(RULE("{\"index\":9,\"value\":2,\"op\":\"SCMP_CMP_EQ\"}"), true), "AF_VSOCK"));
-	assert_non_null(strstr(judge(RULE("{\"index\":0,\"value\":40,\"op\":\"SCMP_CMP_NE\"},{\"index\":0,\"value\":2,\"op\":\"SCMP_CMP_EQ\"}"), true), "AF_VSOCK"));
+	assert_non_null(strstr(
+		judge(RULE("{\"index\":0,\"value\":2,\"op\":\"SCMP_CMP_X\"}"), true), "AF_VSOCK"));
+	assert_non_null(strstr(
+		judge(RULE("{\"index\":9,\"value\":2,\"op\":\"SCMP_CMP_EQ\"}"), true), "AF_VSOCK"));
+	assert_non_null(strstr(judge(RULE("{\"index\":0,\"value\":40,\"op\":\"SCMP_CMP_NE\"},{"
+					  "\"index\":0,\"value\":2,\"op\":\"SCMP_CMP_EQ\"}"),
+				       true),
+		"AF_VSOCK"));
 #undef RULE
 }
 
 static void test_flags_are_compared_under_their_mask(void **state)
 {
-	static const char clone[] = "{" REFUSING ",\"syscalls\":[{\"names\":[\"clone\",\"unshare\"],\"action\":\"SCMP_ACT_ALLOW\","
-				    "\"args\":[{\"index\":0,\"value\":%u,\"valueTwo\":0,\"op\":\"SCMP_CMP_MASKED_EQ\"}]}]}";
+	static const char clone[] =
+		"{" REFUSING
+		",\"syscalls\":[{\"names\":[\"clone\",\"unshare\"],\"action\":\"SCMP_ACT_ALLOW\","
+		"\"args\":[{\"index\":0,\"value\":%u,\"valueTwo\":0,\"op\":\"SCMP_CMP_MASKED_EQ\"}]"
+		"}]}";
 	char text[256];
 
 	(void)state;
@@ -76,12 +91,14 @@ static void test_flags_are_compared_under_their_mask(void **state)
 
 static void test_a_default_that_allows_needs_a_refusal_and_nothing_beside_it(void **state)
 {
-#define TWO(more) \
-	"{\"defaultAction\":\"SCMP_ACT_ALLOW\",\"syscalls\":[{\"names\":[\"bpf\"],\"action\":\"SCMP_ACT_ERRNO\"}" more "]}"
+#define TWO(more)                                                                                  \
+	"{\"defaultAction\":\"SCMP_ACT_ALLOW\",\"syscalls\":[{\"names\":[\"bpf\"],\"action\":"     \
+	"\"SCMP_ACT_ERRNO\"}" more "]}"
 	(void)state;
 	(void)judge(TWO(""), true);
 	assert_null(strstr(open_, "bpf"));
-	(void)judge("{" REFUSING ",\"syscalls\":[{\"names\":[\"bpf\"],\"action\":\"SCMP_ACT_ERRNO\"},"
+	(void)judge("{" REFUSING
+		    ",\"syscalls\":[{\"names\":[\"bpf\"],\"action\":\"SCMP_ACT_ERRNO\"},"
 		    "{\"names\":[\"bpf\"],\"action\":\"SCMP_ACT_ALLOW\"}]}",
 		true);
 	assert_string_equal(open_, "bpf");
@@ -90,7 +107,9 @@ static void test_a_default_that_allows_needs_a_refusal_and_nothing_beside_it(voi
 
 static void test_io_uring_counts_where_there_is_a_vsock(void **state)
 {
-	static const char text[] = "{" REFUSING ",\"syscalls\":[{\"names\":[\"io_uring_setup\"],\"action\":\"SCMP_ACT_ALLOW\"}]}";
+	static const char text[] =
+		"{" REFUSING
+		",\"syscalls\":[{\"names\":[\"io_uring_setup\"],\"action\":\"SCMP_ACT_ALLOW\"}]}";
 
 	(void)state;
 	assert_string_equal(judge(text, false), "");
@@ -100,7 +119,8 @@ static void test_io_uring_counts_where_there_is_a_vsock(void **state)
 /* As an engine hands it to the runtime for a container without capabilities. */
 static void test_the_shipped_profile_closes_everything(void **state)
 {
-	json_t *profile = json_load_file("scripts/hooks/seccomp.json", JSON_REJECT_DUPLICATES, NULL);
+	json_t *profile =
+		json_load_file("scripts/hooks/seccomp.json", JSON_REJECT_DUPLICATES, NULL);
 
 	(void)state;
 	assert_non_null(profile);

@@ -36,11 +36,14 @@ static int state_of(const char *text, struct hook_state *ret)
 
 static void test_states(void **state)
 {
-	static const char *const bad[] = {"", "[]", "{}", "{\"id\":\"a\"}", "{\"id\":\"a\",\"bundle\":\"b\"}",
-		"{\"id\":\"\",\"bundle\":\"/b\"}", "{\"id\":1,\"bundle\":\"/b\"}",
-		"{\"id\":\"a\\u0000\",\"bundle\":\"/b\"}", "{\"id\":\"a\",\"bundle\":\"/b\",\"pid\":-1}",
-		"{\"id\":\"a\",\"bundle\":\"/b\",\"pid\":\"1\"}", "{\"id\":\"a\",\"bundle\":\"/b\",\"pid\":4194305}",
-		"{\"id\":\"a\",\"id\":\"a\",\"bundle\":\"/b\"}", "{\"id\":\"a\",\"bundle\":\"/b\"} x"};
+	static const char *const bad[] = {"", "[]", "{}", "{\"id\":\"a\"}",
+		"{\"id\":\"a\",\"bundle\":\"b\"}", "{\"id\":\"\",\"bundle\":\"/b\"}",
+		"{\"id\":1,\"bundle\":\"/b\"}", "{\"id\":\"a\\u0000\",\"bundle\":\"/b\"}",
+		"{\"id\":\"a\",\"bundle\":\"/b\",\"pid\":-1}",
+		"{\"id\":\"a\",\"bundle\":\"/b\",\"pid\":\"1\"}",
+		"{\"id\":\"a\",\"bundle\":\"/b\",\"pid\":4194305}",
+		"{\"id\":\"a\",\"id\":\"a\",\"bundle\":\"/b\"}",
+		"{\"id\":\"a\",\"bundle\":\"/b\"} x"};
 	struct hook_state s, other;
 
 	(void)state;
@@ -48,7 +51,10 @@ static void test_states(void **state)
 		assert_int_equal(state_of(bad[i], &s), -EBADMSG);
 	assert_int_equal(state_of("{\"id\":\"a\",\"bundle\":\"/b\"}", &s), 0);
 	assert_int_equal(s.pid, 0);
-	assert_int_equal(state_of("{\"id\":\"a\",\"bundle\":\"/b\",\"pid\":7,\"status\":\"creating\"}", &other), 0);
+	assert_int_equal(
+		state_of("{\"id\":\"a\",\"bundle\":\"/b\",\"pid\":7,\"status\":\"creating\"}",
+			&other),
+		0);
 	assert_int_equal(other.pid, 7);
 	assert_true(hook_state_owner(&s) == hook_state_owner(&other));
 	assert_int_equal(state_of("{\"id\":\"a\",\"bundle\":\"/c\"}", &other), 0);
@@ -71,10 +77,12 @@ static void test_bundles(void **state)
 	struct hook_bundle b;
 
 	(void)state;
-	assert_int_equal(bundle_of("{\"root\":{\"path\":\"rootfs\"},\"process\":{\"env\":[\"A=1\",\"A=2\"],"
-				   "\"capabilities\":{\"bounding\":[\"CAP_CHOWN\"],\"ambient\":[\"CAP_NET_RAW\"]}},"
-				   "\"linux\":{\"namespaces\":[{\"type\":\"network\"}]}}",
-				 &b),
+	assert_int_equal(
+		bundle_of("{\"root\":{\"path\":\"rootfs\"},\"process\":{\"env\":[\"A=1\",\"A=2\"],"
+			  "\"capabilities\":{\"bounding\":[\"CAP_CHOWN\"],\"ambient\":[\"CAP_NET_"
+			  "RAW\"]}},"
+			  "\"linux\":{\"namespaces\":[{\"type\":\"network\"}]}}",
+			&b),
 		0);
 	assert_string_equal(b.root, "/bundle/rootfs");
 	assert_true(b.bounding == (1ULL << CAP_CHOWN | 1ULL << CAP_NET_RAW));
@@ -91,11 +99,14 @@ static void test_bundles(void **state)
 
 static void test_bundles_that_are_none(void **state)
 {
-	static const char *const bad[] = {"{}", "{\"root\":{\"path\":\"\"}}", "{\"root\":{\"path\":1}}",
-		"{\"root\":{\"path\":\"/r\"},\"annotations\":[]}",
-		"{\"root\":{\"path\":\"/r\"},\"process\":{\"capabilities\":{\"bounding\":[\"CAP_NO_SUCH\"]}}}",
-		"{\"root\":{\"path\":\"/r\"},\"process\":{\"capabilities\":{\"bounding\":[\"none\",\"a,b\"]}}}",
-		"{\"root\":{\"path\":\"/r\"},\"process\":{\"capabilities\":{\"effective\":\"CAP_CHOWN\"}}}"};
+	static const char *const bad[] = {"{}", "{\"root\":{\"path\":\"\"}}",
+		"{\"root\":{\"path\":1}}", "{\"root\":{\"path\":\"/r\"},\"annotations\":[]}",
+		"{\"root\":{\"path\":\"/"
+		"r\"},\"process\":{\"capabilities\":{\"bounding\":[\"CAP_NO_SUCH\"]}}}",
+		"{\"root\":{\"path\":\"/"
+		"r\"},\"process\":{\"capabilities\":{\"bounding\":[\"none\",\"a,b\"]}}}",
+		"{\"root\":{\"path\":\"/"
+		"r\"},\"process\":{\"capabilities\":{\"effective\":\"CAP_CHOWN\"}}}"};
 	struct hook_bundle b;
 
 	(void)state;
@@ -136,8 +147,9 @@ static void test_the_id_is_at_the_end_of_the_cgroup(void **state)
 
 static void test_variables_take_the_place_of_old_ones(void **state)
 {
-	json_t *config = json_loads("{\"process\":{\"env\":[\"TOKEN=real\",\"A=1\",\"TOKEN=again\",\"TOKENS=x\","
-				    "\"JAVA_TOOL_OPTIONS=-Xmx1g\"]}}",
+	json_t *config = json_loads(
+		"{\"process\":{\"env\":[\"TOKEN=real\",\"A=1\",\"TOKEN=again\",\"TOKENS=x\","
+		"\"JAVA_TOOL_OPTIONS=-Xmx1g\"]}}",
 		0, NULL);
 	struct fault fault = {""};
 	struct hook_bundle b;
@@ -151,7 +163,8 @@ static void test_variables_take_the_place_of_old_ones(void **state)
 		assert_int_equal(hook_spec_environment(config, &handout, &fault), 0);
 		assert_string_equal(hook_bundle_variable(&b, "TOKEN"), "spx_a");
 		assert_string_equal(hook_bundle_variable(&b, "TOKENS"), "x");
-		assert_string_equal(hook_bundle_variable(&b, "NODE_EXTRA_CA_CERTS"), "/run/sallyport/ca.pem");
+		assert_string_equal(
+			hook_bundle_variable(&b, "NODE_EXTRA_CA_CERTS"), "/run/sallyport/ca.pem");
 		assert_string_equal(hook_bundle_variable(&b, "JAVA_TOOL_OPTIONS"),
 			"-Xmx1g -Djavax.net.ssl.trustStore=/run/sallyport/cacerts "
 			"-Djavax.net.ssl.trustStorePassword=changeit");

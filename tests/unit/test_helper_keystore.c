@@ -28,13 +28,15 @@ static size_t made(const char *pem, uint8_t **ret)
 
 static unsigned int count(const uint8_t *store)
 {
-	return (unsigned int)store[8] << 24 | (unsigned int)store[9] << 16 | (unsigned int)store[10] << 8 | store[11];
+	return (unsigned int)store[8] << 24 | (unsigned int)store[9] << 16 |
+	       (unsigned int)store[10] << 8 | store[11];
 }
 
 /* The digest of an empty store: sha1 of the password, "Mighty Aphrodite" and the twelve bytes (by sha1sum). */
 static void test_nothing(void **state)
 {
-	static const uint8_t digest[20] = {0xe2, 0x68, 0x6e, 0x45, 0xfb, 0x43, 0xdf, 0xa4, 0xd9, 0x92, 0xdd, 0x41, 0xce, 0xb6, 0xb2, 0x1c, 0x63, 0x30, 0xd7, 0x92};
+	static const uint8_t digest[20] = {0xe2, 0x68, 0x6e, 0x45, 0xfb, 0x43, 0xdf, 0xa4, 0xd9,
+		0x92, 0xdd, 0x41, 0xce, 0xb6, 0xb2, 0x1c, 0x63, 0x30, 0xd7, 0x92};
 	uint8_t *store;
 
 	(void)state;
@@ -46,12 +48,13 @@ static void test_nothing(void **state)
 
 static void test_an_entry(void **state)
 {
-	static const uint8_t entry[] = {0, 0, 0, 2, 0, 4, 'c', 'a', '-', '1', 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 'X', '.', '5', '0',
-		'9', 0, 0, 0, 4, 'a', 'b', 'c', 'd'};
+	static const uint8_t entry[] = {0, 0, 0, 2, 0, 4, 'c', 'a', '-', '1', 0, 0, 0, 0, 0, 0, 0,
+		0, 0, 5, 'X', '.', '5', '0', '9', 0, 0, 0, 4, 'a', 'b', 'c', 'd'};
 	uint8_t *store;
 
 	(void)state;
-	assert_int_equal(made("text\n" BEGIN "YWJj\r\nZA==\n" END, &store), 12 + sizeof(entry) + 20);
+	assert_int_equal(
+		made("text\n" BEGIN "YWJj\r\nZA==\n" END, &store), 12 + sizeof(entry) + 20);
 	assert_int_equal(count(store), 1);
 	assert_memory_equal(store + 12, entry, sizeof(entry));
 	free(store);
@@ -59,8 +62,8 @@ static void test_an_entry(void **state)
 
 static void test_what_is_passed_over(void **state)
 {
-	static const char *const rows[] = {BEGIN END, BEGIN "YW*j" END, BEGIN "YWJjZA==YWJj" END, BEGIN "YWJjZA===" END,
-		BEGIN "YWJjZ" END, BEGIN "YWJj", END BEGIN};
+	static const char *const rows[] = {BEGIN END, BEGIN "YW*j" END, BEGIN "YWJjZA==YWJj" END,
+		BEGIN "YWJjZA===" END, BEGIN "YWJjZ" END, BEGIN "YWJj", END BEGIN};
 	uint8_t *store;
 
 	(void)state;

@@ -14,7 +14,8 @@
 
 enum {
 	PREPARED_MAX = 256, /* at once */
-	PREPARED_MS = 600000, /* from the preparation to the attach: `sallyport-hook prepare` is typed by a person */
+	PREPARED_MS =
+		600000, /* from the preparation to the attach: `sallyport-hook prepare` is typed by a person */
 };
 
 struct prepared {

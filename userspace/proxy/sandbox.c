@@ -258,15 +258,25 @@ static int sandbox_keep(struct sandbox *s, const char *state, struct fault *faul
 	return r ? r : sandbox_handout(s, state, fault);
 }
 
+/* One that is never seated, and has no orders: for what is kept of it. */
+static struct sandbox *sandbox_unseated_new(const struct sandbox_home *home, const char *id)
+{
+	struct sandbox *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	(void)snprintf(s->at.id, sizeof(s->at.id), "%s", id); /* was judged */
+	s->credentials = home->credentials ? credset_ref(home->credentials) : NULL;
+	return s;
+}
+
 int sandbox_prepare(const struct sandbox_home *home, const char *id, struct fault *fault)
 {
-	struct sandbox *s = calloc(1, sizeof(*s)); /* is never seated: no orders */
+	struct sandbox *s = sandbox_unseated_new(home, id);
 	int r;
 
 	if (!s)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	(void)snprintf(s->at.id, sizeof(s->at.id), "%s", id); /* was judged */
-	s->credentials = home->credentials ? credset_ref(home->credentials) : NULL;
 	r = sandbox_keep(s, home->state, fault);
 	sandbox_drop(s);
 	return r;
