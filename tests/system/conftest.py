@@ -196,8 +196,10 @@ def yard(world):
     try:
         yield yard
     finally:
-        yard.close()
-        stack.stop()
+        try:
+            yard.close()
+        finally:
+            stack.stop()
 
 
 @pytest.fixture(scope="module")

@@ -110,10 +110,10 @@ class Yard:
 
     def close(self):
         left = [path for path in self.cgroups() if not path.endswith("/conmon")]
-        assert not left, left
         subprocess.run(["umount", "-l", self.root], check=True)
         subprocess.run(["umount", "-l", self.folder], check=True)
         os.rmdir(self.folder)
+        assert not left, left
 
 
 class Runc:

@@ -86,6 +86,21 @@ def test_the_hook_is_killed_while_it_waits(yard):
     gone(yard, box.sandbox)
 
 
+def test_podman_and_its_monitor_are_killed(yard, podman):
+    done = podman.run("sleep", "300", options=["--detach", "--name=doomed"])
+    assert done.returncode == 0, done.stderr
+    (sandbox,) = yard.attached()
+    pids = podman.call("inspect", "--format", "{{.State.ConmonPid}} {{.State.Pid}}", "doomed").stdout.split()
+    for pid in map(int, pids):
+        kill(pid)
+    gone(yard, sandbox)
+    assert not _records(yard)
+    podman.call("rm", "--force", "--time=0", "doomed")
+    for path in yard.cgroups():  # what its monitor would have had removed
+        if "libpod-" in path:
+            os.rmdir(path)
+
+
 def _hooks(yard):
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
