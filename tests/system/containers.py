@@ -104,12 +104,13 @@ class Yard:
         return ["touch", f"/yard/{name}"]
 
     def cgroups(self):
-        """Those of containers that are still there, of any hierarchy."""
+        """Those of containers that are still there, of any hierarchy; Podman keeps one for its monitors."""
         groups = [mount + self.group for mount in topology.hierarchies()]
-        return [entry.path for group in groups if os.path.isdir(group) for entry in os.scandir(group) if entry.is_dir()]
+        return [entry.path for group in groups if os.path.isdir(group) for entry in os.scandir(group)
+                if entry.is_dir() and entry.name != "conmon"]
 
     def close(self):
-        left = [path for path in self.cgroups() if not path.endswith("/conmon")]
+        left = self.cgroups()
         subprocess.run(["umount", "-l", self.root], check=True)
         subprocess.run(["umount", "-l", self.folder], check=True)
         os.rmdir(self.folder)
