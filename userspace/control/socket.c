@@ -342,7 +342,8 @@ static void control_request(struct control_peer *p, const struct msg *m)
 		if (!control_matches(route->pattern, request.path, &request.item))
 			continue;
 		if (slice_eq(m->method, slice_str(route->method))) {
-			if (m->framing != FRAMING_NONE)
+			if (m->framing != FRAMING_NONE &&
+				(m->framing != FRAMING_LENGTH || m->length > 0))
 				control_fail(p, 400, "this call takes no body");
 			else
 				control_call(p, route, &request);
