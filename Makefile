@@ -40,15 +40,18 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows heartbeat listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide drain exchange first journal kernel leg lookup names naming notes opening origin pulse record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
+PROXY    := connection decide drain exchange first journal kernel leg lookup names naming notes opening origin prepared pulse record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
-HELPER   := addresses arguments attach bounding cgroup client daemon_link daemon_tell dial_openings dialler document \
-            enter footing foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables \
-            hand_over handout hosts intervals jail lane leftovers listeners loop main netlink netns nft nft_batch \
-            nft_input nft_lane nft_outage nft_probe nft_resolver nft_rule nft_sets nft_uplink notes openings outage \
-            peers pins privileges prober programs programs_sandbox routes rules sandboxes sandboxes_words scratch \
-            selftest serve state steer_program sysctls unix_paths \
+HELPER   := addresses arguments ask attach bounding cgroup client containers daemon_link daemon_tell dial_openings \
+            dialler document enter footing foreign foreign_holders foreign_links foreign_rules foreign_sockets \
+            foreign_tables hand_over handout hosts intervals jail lane leftovers listeners loop main netlink netns \
+            nft nft_batch nft_input nft_lane nft_outage nft_probe nft_resolver nft_rule nft_sets nft_uplink notes \
+            openings outage peers pins privileges prober programs programs_hooks programs_sandbox routes rules sandboxes \
+            sandboxes_words scratch selftest serve state steer_program sysctls unix_paths \
             upkeep uplink view
+# the OCI hook: files of its own, and some of the helper's
+HOOK     := hook hook_ask hook_bundle hook_conf hook_json hook_place hook_seccomp hook_spec hook_state hook_trust keystore
+HOOK_TOO := ask bounding cgroup document handout jail leftovers pins programs_hooks state unix_paths
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
@@ -73,10 +76,10 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_helper   := bounding dial_openings notes unix_paths
-UNIT_proxy    := decide first journal notes pulse refusal refuse rewrite_head synthetic synthetic_record
+UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystore notes unix_paths
+UNIT_proxy    := decide first journal notes prepared pulse refusal refuse rewrite_head synthetic synthetic_record
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire dns_records policy swap synthetic_record \
-            authority
+            authority hook keystore
 
 LINK_base     := base
 LINK_model    := model base
@@ -116,7 +119,7 @@ Q       := $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 archive  = $(B)/$(1).a
-PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
+PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl $(B)/sallyport-hook
 
 SOAK ?= 60
 
@@ -166,6 +169,10 @@ $(B)/sallyport-netns: $(patsubst %,$(B)/netns-helper/%.o,$(HELPER)) $(B)/model.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lnftnl -lmnl -lbpf -lelf -lz -lseccomp -lcap
 
+$(B)/sallyport-hook: $(patsubst %,$(B)/netns-helper/%.o,$(HOOK) $(HOOK_TOO)) $(B)/base.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -ljansson -lseccomp -lcap -lbpf -lelf -lz
+
 # ---- BPF: object, skeleton ----------------------------------------------------------------------------------------
 
 $(B)/bpf/vmlinux.h:
@@ -205,11 +212,14 @@ define UNIT_HELPER_RULE
 $(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka -lcap -lbpf -lelf -lz
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka -ljansson -lcap -lbpf -lelf -lz
 UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
 $(B)/unit/test_helper_dial_openings: $(B)/netns-helper/openings.o
+$(B)/unit/test_helper_hook_conf: $(patsubst %,$(B)/netns-helper/%.o,hook_json unix_paths)
+$(B)/unit/test_helper_hook_seccomp: $(B)/netns-helper/hook_json.o
+$(B)/unit/test_helper_hook_spec: $(patsubst %,$(B)/netns-helper/%.o,bounding hook_bundle hook_json hook_state)
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
 BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
@@ -261,12 +271,14 @@ FUZZ_dns_wire    := dns/wire model/addr base/buf
 FUZZ_dns_records := dns/wire model/addr
 FUZZ_synthetic_record := proxy/synthetic dns/answers dns/records policy/alabel policy/hosts model/addr model/range model/category base/buf base/fault
 FUZZ_swap        := rewrite/base64 cred/credset cred/load cred/placeholder cred/source cred/value policy/alabel policy/check policy/digest policy/hosts policy/lists policy/load policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
+FUZZ_hook        := base/fault
+FUZZ_HELPER_hook := bounding hook_bundle hook_conf hook_json hook_seccomp hook_spec hook_state unix_paths
 
 define FUZZ_RULE
-$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1)))
+$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
 	$$(call say,FUZZ,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto
+	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto -ljansson -lcap -lbpf
 FUZZ_PROGRAMS += $(B)/fuzz/fuzz_$(1)
 endef
 $(foreach f,$(FUZZERS),$(eval $(call FUZZ_RULE,$(f))))

@@ -52,6 +52,8 @@ enum proto_op {
 	PROTO_DETACH,
 	PROTO_LIST, /* answered with the first sandbox behind the id, in the order of ids */
 	PROTO_ENTER, /* answered with proto_entered, fds: netns, cgroup directory */
+	PROTO_RELEASE, /* a DETACH of whatever has that owner; of nothing it is done at once */
+	PROTO_DEGRADED, /* a proto_note about a sandbox, for the status */
 	PROTO_HELLO =
 		16, /* fds: the heartbeat's memory; with bpf also the maps events, executables,
 			cgroups, uses, verdicts, closed */
@@ -87,6 +89,8 @@ struct proto_attach {
 	uint8_t bounding_said; /* bounding is what the sandbox's processes will have at most */
 	uint8_t pad[2];
 	uint64_t bounding; /* capability bounding set, 1 << CAP_… */
+	uint64_t owner; /* not 0: a container's, which RELEASE names; the sandbox ends with the last
+			   process in its cgroup */
 	char search[PROTO_SEARCH][PROTO_NAME];
 	char unix_paths[PROTO_UNIX_PATHS]
 		       [PROTO_UNIX_PATH]; /* empty from the first unused on; none: the default */
@@ -96,6 +100,12 @@ struct proto_attach {
 struct proto_name {
 	struct proto_head head;
 	char id[PROTO_ID];
+};
+
+/* RELEASE */
+struct proto_release {
+	struct proto_head head;
+	uint64_t owner; /* not 0 */
 };
 
 struct proto_reply {
@@ -197,7 +207,8 @@ struct proto_dialler {
 	struct proto_resolver resolvers[PROTO_RESOLVERS];
 };
 
-static_assert(sizeof(struct proto_attach) == 8 + 64 + 8 + 8 + 8 * 254 + 16 * 109, "no padding");
+static_assert(sizeof(struct proto_attach) == 8 + 64 + 8 + 8 + 8 + 8 * 254 + 16 * 109, "no padding");
+static_assert(sizeof(struct proto_release) == 16, "no padding");
 static_assert(sizeof(struct proto_name) == 72, "no padding");
 static_assert(sizeof(struct proto_reply) == 528, "no padding");
 static_assert(sizeof(struct proto_entered) == 528 + 8 * 254, "no padding");

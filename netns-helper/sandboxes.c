@@ -28,6 +28,7 @@
 #include <sys/epoll.h>
 
 #include "bpf/capture.h"
+#include "netns-helper/containers.h"
 #include "netns-helper/dialler.h"
 #include "netns-helper/openings.h"
 #include "netns-helper/sandboxes.h"
@@ -243,6 +244,7 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	if (s->serving >= 0)
 		sandbox->words[s->serving].offer_due = true;
 	sandbox->kill = spec->request->hold;
+	sandbox->owner = spec->request->owner;
 	sandbox->strict = spec->request->strict;
 	sandbox->own_cgroup = spec->request->own_cgroup;
 	sandbox->next = s->first;
@@ -545,8 +547,10 @@ void sandboxes_done(struct sandboxes *s)
 int sandboxes_tick(struct sandboxes *s)
 {
 	uint64_t now = clock_monotonic_ms();
-	int soonest = upkeep_tick(s, now);
+	int soonest = upkeep_tick(s, now), due = containers_tick(s, now);
 
+	if (due >= 0 && (soonest < 0 || due < soonest))
+		soonest = due;
 	for (struct sandbox *one = s->first; one; one = one->next) {
 		int wait = sandboxes_turn(s, one, now);
 

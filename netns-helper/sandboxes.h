@@ -56,6 +56,7 @@ struct sandbox {
 	struct sandbox_word words[PROTO_DAEMONS]; /* by the daemon's slot */
 	bool kill; /* its processes end with it */
 	bool own_cgroup; /* its cgroup is removed with it */
+	uint64_t owner; /* not 0: a container's (containers.h) */
 	bool strict; /* what would be degraded fails its attach */
 	bool proving; /* the attach waits for the first self-test */
 	bool closed; /* the last self-test was bad: all but loopback is refused */
@@ -82,6 +83,7 @@ struct sandboxes {
 	struct prober *prober;
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
 	uint64_t proof_ms; /* no self-test begins before */
+	uint64_t containers_ms; /* nor is any container looked at */
 	bool linked[PROTO_DAEMONS]; /* a daemon is connected that is offered sandboxes */
 	int serving; /* the slot of the one that serves; -1 = none */
 	pid_t daemon; /* … its pid, or 0 */

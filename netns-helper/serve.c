@@ -17,7 +17,7 @@
  *
  * Why each request is tolerable, should the asking side be taken over:
  *
- * ATTACH, DETACH, LIST, ENTER come by helper.sock, where only uid 0 of outside every sandbox is
+ * ATTACH, DETACH, RELEASE, DEGRADED, LIST, ENTER come by helper.sock, where only uid 0 of outside every sandbox is
  * heard: whoever may ask could do the same by its own means. The proxy cannot ask them at all, nor
  * can a root in a sandbox. Still the descriptors are verified, for mistakes: attaching our own
  * namespace or a cgroup that we are in would cut the host off.

@@ -30,6 +30,7 @@ import pytest
 HERE = os.path.dirname(__file__)
 sys.path[:0] = [path for path in (HERE, os.path.dirname(HERE)) if path not in sys.path]
 
+import containers  # noqa: E402
 import documents  # noqa: E402
 import topology  # noqa: E402
 from farside import FarSide, UplinkSandbox  # noqa: E402
@@ -190,3 +191,26 @@ def wired(stack, far):
     yield wired
     for one in reversed(made):
         one.close()
+
+
+@pytest.fixture(scope="module")
+def yard(world):
+    """Containers with the hooks, on a helper and a daemon of their own. Those of `web` hold the placeholders."""
+    stack = Stack(world, "hooks", credentials=[("web.*", documents.write_credentials(world, "webs"))])
+    stack.start()
+    yard = containers.Yard(stack, containers.POLICIES, credentials=["container", "web"])
+    try:
+        yield yard
+    finally:
+        try:
+            yard.close()
+        finally:
+            stack.stop()
+
+
+@pytest.fixture(scope="module")
+def podman(yard):
+    containers.need("podman", "runc")
+    made = containers.Podman(yard)
+    yield made
+    made.close()

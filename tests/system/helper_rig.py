@@ -23,7 +23,7 @@ BIN = os.path.abspath(os.environ.get("SALLYPORT_BUILD", os.path.join(TOP, "build
 NETNS = os.path.join(BIN, "sallyport-netns")
 
 VERSION = 3
-ATTACH, DETACH, LIST, ENTER = 1, 2, 3, 4
+ATTACH, DETACH, LIST, ENTER, RELEASE, DEGRADED = range(1, 7)
 HELLO, OFFER, WITHDRAW, ACTIVE, GONE, NOTE, DIALLER, SERVE, DRAIN, DRAINING = range(16, 26)
 LANE_BPF, LANE_NFT = 1, 2
 REPLY = struct.Struct("IIiI512s")
@@ -53,11 +53,11 @@ def name(id_, op):
     return struct.pack("II64s", op, VERSION, id_.encode())
 
 
-def attach(id_, mode=1, strict=0, hold=0, own_cgroup=0, search=(), lane=0, bounding=None, unix_paths=()):
+def attach(id_, mode=1, strict=0, hold=0, own_cgroup=0, search=(), lane=0, bounding=None, unix_paths=(), owner=0):
     domains = b"".join(d.encode().ljust(254, b"\0") for d in search).ljust(8 * 254, b"\0")
     paths = b"".join(p.encode().ljust(109, b"\0") for p in unix_paths).ljust(16 * 109, b"\0")
-    return struct.pack("=II64sBBBBBB2xQ", ATTACH, VERSION, id_.encode(), mode, strict, hold, own_cgroup, lane,
-                       bounding is not None, bounding or 0) + domains + paths
+    return struct.pack("=II64sBBBBBB2xQQ", ATTACH, VERSION, id_.encode(), mode, strict, hold, own_cgroup, lane,
+                       bounding is not None, bounding or 0, owner) + domains + paths
 
 
 def active(id_, error=0, text="", openings=()):

@@ -51,9 +51,9 @@ enum {
 	NAMING_FILE = SYNTHETIC_RECORD_HEAD + (SYNTHETIC_MAX + 1) * SYNTHETIC_RECORD_LINE,
 };
 
-static int naming_path(char ret[PATH_MAX], const char *state, const struct sandbox *s)
+static int naming_path(char ret[PATH_MAX], const char *state, const char *id)
 {
-	int n = snprintf(ret, PATH_MAX, "%s/sandboxes/%s.names", state, s->at.id);
+	int n = snprintf(ret, PATH_MAX, "%s/sandboxes/%s.names", state, id);
 
 	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
@@ -125,7 +125,7 @@ int naming_renew(struct sandbox *s, const char *state, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
-	int r = naming_path(path, state, s);
+	int r = naming_path(path, state, s->at.id);
 
 	if (r < 0)
 		return fault_set(fault, r, "names of %s: %s", s->at.id, strerrordesc_np(-r));
@@ -146,11 +146,11 @@ int naming_load(struct sandbox *s, const char *state, struct fault *fault)
 	return naming_renew(s, state, fault);
 }
 
-void naming_forget(const struct sandbox *s, const char *state)
+void naming_forget(const char *id, const char *state)
 {
 	char path[PATH_MAX];
 
-	if (naming_path(path, state, s) == 0)
+	if (naming_path(path, state, id) == 0)
 		(void)unlink(path); /* most have none */
 }
 
@@ -261,7 +261,7 @@ static int naming_open(struct sandbox *s)
 	struct namings *all = &s->namings;
 	struct fault fault = {0};
 	char path[PATH_MAX];
-	int r = naming_path(path, s->shared->state, s);
+	int r = naming_path(path, s->shared->state, s->at.id);
 
 	all->fd = all->dir = -1;
 	if (r < 0)

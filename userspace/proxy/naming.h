@@ -56,7 +56,7 @@ int naming_load(struct sandbox *s, const char *state, struct fault *fault);
 /* The same again, behind naming_load(): what another daemon has kept meanwhile. */
 int naming_renew(struct sandbox *s, const char *state, struct fault *fault);
 /* The sandbox is withdrawn for good: removes the file. */
-void naming_forget(const struct sandbox *s, const char *state);
+void naming_forget(const char *id, const char *state);
 
 /* The completion of an fsync: a handler of the control thread's loop. */
 enum { NAMING_OP = LOOP_OP_USER + 5 };

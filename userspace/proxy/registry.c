@@ -162,7 +162,8 @@ static void registry_gone(struct sandbox *s)
 {
 	struct registry *r = s->gone_arg;
 
-	sandbox_forget(s, r->conf->state);
+	if (!prepared_has(&r->prepared, s->at.id)) /* for one that comes after it */
+		sandbox_forget(s->at.id, r->conf->state);
 	log_info("sandbox %s is detached", s->at.id);
 	if (!s->stale)
 		link_gone(r->link, s->at.id);
@@ -187,6 +188,8 @@ static int registry_add(
 	e = registry_credentials(r, offer->id, fault, &home.credentials);
 	e = e ? e : registry_read(fds[0], &policy);
 	e = e ? e : sandbox_new(&home, &at, buf_slice(&policy), fault, &s);
+	if (e == 0)
+		prepared_drop(&r->prepared, offer->id);
 	buf_done(&policy);
 	credset_unref(home.credentials);
 	if (e < 0)
@@ -409,6 +412,42 @@ static const struct link_events registry_events = {
 	.lost = registry_lost,
 };
 
+/* ---- before there is an offer */
+
+int registry_prepare(struct registry *r, const char *id)
+{
+	struct sandbox_home home = {.state = r->conf->state, .shared = r->shared};
+	struct fault fault = {0};
+	int e;
+
+	if (registry_find(r, id))
+		return -EEXIST;
+	e = prepared_add(&r->prepared, id, clock_monotonic_ms());
+	if (e < 0)
+		return e;
+	e = registry_credentials(r, id, &fault, &home.credentials);
+	e = e ? e : sandbox_prepare(&home, id, &fault);
+	credset_unref(home.credentials);
+	if (e == 0)
+		return 0;
+	log_warn("sandbox %s cannot be prepared: %s", id,
+		fault.text[0] ? fault.text : strerrordesc_np(-e));
+	prepared_drop(&r->prepared, id);
+	sandbox_forget(id, r->conf->state);
+	return -EINVAL;
+}
+
+static void registry_expire(struct registry *r)
+{
+	char id[LIMIT_SANDBOX_ID + 1];
+
+	while (prepared_expired(&r->prepared, clock_monotonic_ms(), id)) {
+		log_info("sandbox %s was prepared and is not attached: forgotten", id);
+		if (!registry_find(r, id))
+			sandbox_forget(id, r->conf->state);
+	}
+}
+
 /* ---- the clock: credential files */
 
 static void registry_look(struct timer *t)
@@ -418,6 +457,7 @@ static void registry_look(struct timer *t)
 	if (!r->linked) /* no helper: is there still anything to wait for? */
 		registry_over(r);
 	kernel_look(&r->kernel);
+	registry_expire(r);
 	for (struct sandbox *s = r->first; s; s = s->next) {
 		struct credset *next;
 

@@ -44,6 +44,12 @@ void registry_leave(struct registry *r);
 bool registry_failed(const struct registry *r);
 void registry_free(struct registry *r);
 
+/*
+ * Makes what a sandbox of that id will have, placeholders too, before it is attached (prepared.h); the id is of the form
+ * of netns-helper/proto.h. 0, -EEXIST: it is attached; -EBUSY: too many; -EINVAL: the log says why.
+ */
+int registry_prepare(struct registry *r, const char *id);
+
 /* For the control socket. */
 void registry_source(struct registry *r, struct control_source *ret);
 /* Whether the namespace (its cookie) is an attached sandbox's, or the cgroup (as /proc/PID/cgroup has

@@ -8,6 +8,7 @@
 #include "proxy/drain.h"
 #include "proxy/kernel.h"
 #include "proxy/notes.h"
+#include "proxy/prepared.h"
 #include "proxy/pulse.h"
 #include "proxy/registry.h"
 #include "ring/loop.h"
@@ -39,6 +40,7 @@ struct registry {
 	struct notes notes; /* of the machine */
 	uint64_t began;
 	struct timer look, grace, take;
+	struct prepared prepared;
 };
 
 #endif

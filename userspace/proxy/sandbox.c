@@ -212,20 +212,20 @@ static int sandbox_handout(struct sandbox *s, const char *state, struct fault *f
 	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", path, strerrordesc_np(-r)) : 0;
 }
 
-void sandbox_forget(const struct sandbox *s, const char *state)
+void sandbox_forget(const char *id, const char *state)
 {
 	static const char *const files[] = {
 		"sandboxes/%s.json", "handout/%s/ca.pem", SANDBOX_ENVIRONMENT};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (sandbox_path(path, state, files[i], s->at.id) == 0)
+		if (sandbox_path(path, state, files[i], id) == 0)
 			(void)unlink(path); /* may be gone with the state directory already */
-	naming_forget(s, state);
-	if (sandbox_path(path, state, "handout/%s", s->at.id) == 0)
+	naming_forget(id, state);
+	if (sandbox_path(path, state, "handout/%s", id) == 0)
 		(void)rmdir(path);
 	if (sandbox_path(path, state, "%s", SANDBOX_KEYS) == 0)
-		(void)keyfile_drop(path, s->at.id); /* likewise */
+		(void)keyfile_drop(path, id); /* likewise */
 }
 
 /* ---- upstream trust of the policy */
@@ -314,6 +314,42 @@ static void sandbox_warn(void *arg, const char *text)
 	log_warn("sandbox %s: %s", s->at.id, text);
 }
 
+/* CA, placeholders and handout: found on disk, or made. */
+static int sandbox_find_kept(
+	struct sandbox *s, const struct sandbox_home *home, struct fault *fault)
+{
+	int r = sandbox_find_ca(s, home, fault);
+
+	r = r ? r : sandbox_placeholders(s, home->state, fault);
+	if (r == 0 && !home->borrowed)
+		r = sandbox_keep(s, home->state, fault);
+	return r;
+}
+
+/* One that is never seated, and has no orders: for what is kept of it. */
+static struct sandbox *sandbox_unseated_new(const struct sandbox_home *home, const char *id)
+{
+	struct sandbox *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	(void)snprintf(s->at.id, sizeof(s->at.id), "%s", id); /* was judged */
+	s->credentials = home->credentials ? credset_ref(home->credentials) : NULL;
+	return s;
+}
+
+int sandbox_prepare(const struct sandbox_home *home, const char *id, struct fault *fault)
+{
+	struct sandbox *s = sandbox_unseated_new(home, id);
+	int r;
+
+	if (!s)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	r = sandbox_find_kept(s, home, fault);
+	sandbox_drop(s);
+	return r;
+}
+
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret)
 {
@@ -335,11 +371,8 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	if (r == 0 && s->credentials)
 		credset_check_tunnels(s->credentials, s->policy, sandbox_warn, s);
 	r = r ? r : sandbox_trusts(s, fault);
-	r = r ? r : sandbox_find_ca(s, home, fault);
 	r = r ? r : naming_load(s, home->state, fault);
-	r = r ? r : sandbox_placeholders(s, home->state, fault);
-	if (r == 0 && !home->borrowed)
-		r = sandbox_keep(s, home->state, fault);
+	r = r ? r : sandbox_find_kept(s, home, fault);
 	if (r < 0) {
 		sandbox_drop(s);
 		return r;

@@ -116,8 +116,13 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	struct slice policy, struct fault *fault, struct sandbox **ret);
 /* Writes what a sandbox that was made from what is borrowed keeps there. 0, or -errno with the fault set. */
 int sandbox_keep(struct sandbox *s, const char *state, struct fault *fault);
-/* Removes what sandbox_new() keeps on disk: the sandbox is withdrawn for good. */
-void sandbox_forget(const struct sandbox *s, const char *state);
+/*
+ * Makes what sandbox_new() keeps on disk and would find there: CA, placeholders, handout. 0, or a negative errno with
+ * the fault set; what was made so far stays then.
+ */
+int sandbox_prepare(const struct sandbox_home *home, const char *id, struct fault *fault);
+/* Removes what those keep on disk: the sandbox is withdrawn for good. */
+void sandbox_forget(const char *id, const char *state);
 /* Closes and frees; not before the workers are gone from it. */
 void sandbox_free(struct sandbox *s);
 
