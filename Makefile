@@ -223,7 +223,7 @@ $(B)/unit/test_helper_hook_spec: $(patsubst %,$(B)/netns-helper/%.o,bounding hoo
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
 BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
-           $(addprefix netns-helper/,cgroup leftovers openings pins programs programs_sandbox steer_program unix_paths)
+           $(addprefix netns-helper/,cgroup leftovers openings pins programs programs_hooks programs_sandbox steer_program unix_paths)
 $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -luring -lpthread
