@@ -33,6 +33,7 @@
 #include "netns-helper/foreign.h"
 #include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
+#include "netns-helper/leftovers.h"
 #include "netns-helper/nft.h"
 #include "netns-helper/programs.h"
 #include "netns-helper/steer_program.h"
@@ -89,6 +90,9 @@ static int attach_verify(struct attachment *a, const struct attach_spec *spec, s
 	if (spec->daemon > 0 && cgroup_of(spec->daemon, &daemon) == 0 &&
 		cgroup_inside(daemon.text, a->cgroup))
 		return fault_set(fault, -EINVAL, "--cgroup: sallyportd itself is inside");
+	r = leftovers_clear(a->cgroup_fd, fault);
+	if (r < 0)
+		return r;
 	if (a->mode != PROTO_UPLINK)
 		return 0;
 	return uplink_verify(a->netns_fd, a->cgroup_fd,

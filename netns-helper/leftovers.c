@@ -10,9 +10,11 @@
  * #syscalls: bpf openat fstat getdents64
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 #include "netns-helper/leftovers.h"
 #include "netns-helper/programs_internal.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "bpf/capture.h"
 
 enum { LEFTOVERS_DEPTH = 32 }; /* of the cgroup tree */
@@ -119,4 +122,69 @@ void leftovers_detach(int pins)
 	root = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root >= 0)
 		leftovers_walk(&l, root, LEFTOVERS_DEPTH);
+}
+
+/* ---- one cgroup */
+
+/*
+ * Whether the helper that loaded these programs holds its maps still, or its pins do. No program uses the map `about`,
+ * so that is gone with them; what was loaded at once has one BTF.
+ */
+static bool leftovers_held(uint32_t btf)
+{
+	uint32_t id = 0;
+
+	while (bpf_map_get_next_id(id, &id) == 0) {
+		_cleanup_close_ int map = bpf_map_get_fd_by_id(id);
+		struct bpf_map_info info = {0};
+		uint32_t size = sizeof(info);
+
+		if (map >= 0 && bpf_obj_get_info_by_fd(map, &info, &size) == 0 &&
+			info.btf_id == btf && strcmp(info.name, "about") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether it is one of ours: by its name, of which the kernel keeps 15 bytes. */
+static bool leftovers_is_ours(const struct bpf_prog_info *info, const char *name)
+{
+	return info->btf_id != 0 && strncmp(info->name, name, sizeof(info->name) - 1) == 0;
+}
+
+static int leftovers_clear_hook(int cgroup, const struct programs_hook *hook, struct fault *f)
+{
+	enum bpf_attach_type type = (enum bpf_attach_type)hook->type;
+	uint32_t ids[PROGRAMS_ON_A_HOOK], n = PROGRAMS_ON_A_HOOK;
+
+	if (bpf_prog_query(cgroup, type, 0, NULL, ids, &n) < 0)
+		return 0; /* not a hook of this kernel */
+	for (uint32_t i = 0; i < n; i++) {
+		_cleanup_close_ int program = bpf_prog_get_fd_by_id(ids[i]);
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+
+		if (program < 0 || bpf_obj_get_info_by_fd(program, &info, &size) < 0 ||
+			!leftovers_is_ours(&info, hook->program))
+			continue;
+		if (leftovers_held(info.btf_id))
+			return fault_set(f, -EBUSY,
+				"the cgroup has the program %s (number %u) of another helper: "
+				"detach it there, or "
+				"give this sandbox a cgroup of its own",
+				info.name, ids[i]);
+		(void)bpf_prog_detach2(program, cgroup, type); /* or it went meanwhile */
+	}
+	return 0;
+}
+
+int leftovers_clear(int cgroup, struct fault *f)
+{
+	for (size_t i = 0; i < PROGRAMS_HOOKS; i++) {
+		int r = leftovers_clear_hook(cgroup, &programs_hooks[i], f);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }

@@ -86,7 +86,7 @@ def refusing(rig, space, cgroup):
 STEPS = {
     "a link besides lo": (link, ("has the link up", "--network none")),
     "a table of somebody else": (foreign_table, ("nft table `inet firewall`", "nft delete table inet firewall")),
-    "a cgroup that takes no program": (occupy, ("cannot attach egress_packet to the cgroup of a", "")),
+    "a program of another helper": (occupy, ("the cgroup has the program egress_packet", "a cgroup of its own")),
     "a policy that the daemon refuses": (refusing, ("policy:3:1", "")),
     "a self-test that fails": (swallow, ("that must be refused was not", "")),
 }
