@@ -267,7 +267,7 @@ static void run(struct fixture *f, void (*client)(struct fixture *f))
 
 #define STATUS_BODY                                                                                \
 	"{\"version\":\"1.2.3\",\"pid\":42,\"workers\":2,\"sandboxes\":1,\"uptime_ms\":99,"        \
-	"\"outage\":\"refuse\","                                                                  \
+	"\"outage\":\"refuse\","                                                                   \
 	"\"sanitizer\":false,"                                                                     \
 	"\"audit\":{\"written\":7,\"lost\":1},\"degraded\":[{\"feature\":\"ipv6\",\"reason\":"     \
 	"\"no IPv6 "                                                                               \
