@@ -53,31 +53,28 @@ static __always_inline unsigned match_row4(__u32 ip, enum match_side side)
 	return class;
 }
 
-static __always_inline unsigned match_row_of(const __u32 w[4], enum match_side side)
-{
-	struct capture_range_key key = {.prefixlen = 128};
-	const struct capture_range *row;
-
-	__builtin_memcpy(key.ip, w, sizeof(key.ip));
-	row = bpf_map_lookup_elem(&ranges, &key);
-	return !row ? RANGE_PUBLIC : side == MATCH_SANDBOX ? row->sandbox : row->dialler;
-}
-
 /*
  * The class of an address itself, on that side: one of the host, else the row with the
  * longest prefix. A metadata address stays one if the host has it, as openings of metadata must say
- * so.
+ * so. One key for both maps: the stack of a chain of calls is 512 bytes in all (tests/bpf/test_stack.py).
  */
 static __always_inline unsigned match_row(const __u32 w[4], enum match_side side)
 {
 	bool mapped = w[0] == 0 && w[1] == 0 && w[2] == bpf_htonl(0xffff);
-	unsigned class = mapped && !MATCH_SMALL ? match_row4(w[3], side) : match_row_of(w, side);
-	struct host_address key;
+	struct capture_range_key key = {.prefixlen = 128};
+	const struct capture_range *row;
+	unsigned class;
 
+	__builtin_memcpy(key.ip, w, sizeof(key.ip));
+	if (mapped && !MATCH_SMALL) {
+		class = match_row4(w[3], side);
+	} else {
+		row = bpf_map_lookup_elem(&ranges, &key);
+		class = !row ? RANGE_PUBLIC : side == MATCH_SANDBOX ? row->sandbox : row->dialler;
+	}
 	if (class == RANGE_METADATA)
 		return class;
-	__builtin_memcpy(key.ip, w, sizeof(key.ip));
-	return bpf_map_lookup_elem(&hosts, &key) ? RANGE_HOST : class;
+	return bpf_map_lookup_elem(&hosts, key.ip) ? RANGE_HOST : class;
 }
 
 /* The class of an address; what carries IPv4 addresses has the first class that is not public. */

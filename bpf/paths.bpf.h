@@ -46,6 +46,7 @@ struct inode___6_11 {
 struct paths_buffer {
 	char built[2 * CAPTURE_PATH]; /* ends at PATHS_END; behind it there are zeroes only */
 	struct capture_path path;
+	struct capture_exe_key key; /* here, as the stack is short (tests/bpf/test_stack.py) */
 };
 
 struct {
@@ -177,7 +178,7 @@ static __always_inline __u64 paths_stamp(const struct inode *inode)
 }
 
 /* Of the current process. A global function: the verifier looks at it once. */
-__weak __noinline int paths_walk_executable(struct capture_exe_key *key, __u64 stamp)
+__weak __noinline int paths_walk_executable(__u64 ino, __u32 dev, __u64 stamp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct file *file = BPF_CORE_READ(task, mm, exe_file);
@@ -190,18 +191,18 @@ __weak __noinline int paths_walk_executable(struct capture_exe_key *key, __u64 s
 		.root = BPF_CORE_READ(fs, root.dentry),
 		.root_mount = (const char *)BPF_CORE_READ(fs, root.mnt) - below};
 	const struct dentry *dentry = w.node;
-	struct capture_exe_key own; /* before 6.2 an argument's memory is no key */
 
-	if (!key || !w.to)
+	if (!w.to)
 		return 0;
-	own = *key;
+	w.to->key.ino = ino;
+	w.to->key.dev = dev;
 	if (!BPF_CORE_READ(dentry, d_hash.pprev)) {
 		w.at -= sizeof(paths_deleted) - 1;
 		(void)bpf_probe_read_kernel(&w.to->built[PATHS_END + 1 - sizeof(paths_deleted)],
 			sizeof(paths_deleted), (const void *)paths_deleted);
 	}
 	bpf_loop(PATHS_STEPS, paths_step_dentry, &w, 0);
-	bpf_map_update_elem(&executables, &own, paths_finish(&w, stamp), BPF_ANY);
+	bpf_map_update_elem(&executables, &w.to->key, paths_finish(&w, stamp), BPF_ANY);
 	bpf_map_delete_elem(&paths_buffers, &thread);
 	return 0;
 }
@@ -230,7 +231,7 @@ static __always_inline void paths_note(const struct inode *exe, __u64 ino, __u32
 	__u64 stamp = paths_stamp(exe);
 
 	if (!known || known->stamp != stamp)
-		paths_walk_executable(&key, stamp);
+		paths_walk_executable(ino, dev, stamp);
 	if (!bpf_map_lookup_elem(&cgroups, &cgroup))
 		paths_walk_cgroup(cgroup);
 }
