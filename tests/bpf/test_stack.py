@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-BUILD = os.path.abspath(os.environ.get("SALLYPORT_BUILD", "build"))
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.path.join(ROOT, os.environ.get("SALLYPORT_BUILD", "build"))
 MOST, ROUND = 512, 32
 # what a program that records a refusal calls, the innermost last
 CHAINS = (
