@@ -165,8 +165,8 @@ static void opening_unclear(struct connection *c)
 		if (verdict.way == VERDICT_PASS)
 			opening_tunnel(c, VERDICT_PASS, true);
 		else
-			connection_refuse(c, CATEGORY_PROTOCOL_DENIED,
-				"a credential for this host has come");
+			connection_refuse(
+				c, CATEGORY_PROTOCOL_DENIED, "a credential for this host has come");
 	}
 }
 
