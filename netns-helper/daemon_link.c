@@ -9,7 +9,8 @@
  *      └──DIALLER that takes over──▶ CANDIDATE ──hand_over.c──▶ SERVING
  *
  * At most one peer is in each phase, and two at all. A second one is let in only if it is another process, of the
- * same user, while the first is connected and no third is guarded; it is heard only if it takes over.
+ * same user, while the first is connected and no third is guarded; it is heard only if it takes over. One that has handed
+ * over is not let in again while it lives: it could take back what it was replaced for, or stand in its successor's way.
  *
  * What is granted to it: to say that a policy is active, and which ranges that policy lifts from
  * the address refusal; and to take over. See serve.c for why that is tolerable.
@@ -175,6 +176,11 @@ void daemon_link_drop(struct daemon_peer *peer)
 		return;
 	loop_forget(link->loop, &peer->source);
 	(void)close(peer->source.fd); /* nothing is pending that matters */
+	if (was == DAEMON_DRAINING) {
+		cleanup_close(&link->handed);
+		link->handed = TAKE_FD(peer->pidfd);
+		link->handed_pid = peer->pid;
+	}
 	cleanup_close(&peer->pidfd);
 	*peer = (struct daemon_peer){.link = link, .source = {-1, peer->source.ready}, .pidfd = -1};
 	sandboxes_link_down(link->sandboxes, daemon_peer_slot(peer));
@@ -294,6 +300,13 @@ static int daemon_link_greet(struct daemon_peer *peer, int fd, const struct ucre
 	return r;
 }
 
+static bool daemon_link_handed_over(const struct daemon_link *link, pid_t pid)
+{
+	struct pollfd ended = {.fd = link->handed, .events = POLLIN};
+
+	return link->handed >= 0 && link->handed_pid == pid && poll(&ended, 1, 0) == 0;
+}
+
 /* The peer for a process that may connect. 0 or -errno. */
 static int daemon_link_place(struct daemon_link *link, pid_t pid, struct daemon_peer **ret)
 {
@@ -328,6 +341,8 @@ static int daemon_link_admit(
 	if (sandboxes_hold(link->sandboxes, fd, ret->pid))
 		return -EPERM;
 	daemon_link_drop_dead(link);
+	if (daemon_link_handed_over(link, ret->pid))
+		return -EPERM;
 	return daemon_link_place(link, ret->pid, ret_peer);
 }
 
@@ -366,6 +381,7 @@ int daemon_link_init(struct daemon_link *link, const struct daemon_link_setup *s
 		.state = setup->state,
 		.uid = setup->uid,
 		.listener = {listener, daemon_link_accept},
+		.handed = -1,
 	};
 	for (size_t i = 0; i < PROTO_DAEMONS; i++)
 		link->peers[i] = (struct daemon_peer){
@@ -395,4 +411,5 @@ void daemon_link_done(struct daemon_link *link, bool end)
 		if (end && pidfd >= 0)
 			daemon_link_terminate(pidfd);
 	}
+	cleanup_close(&link->handed);
 }

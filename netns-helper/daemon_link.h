@@ -50,6 +50,8 @@ struct daemon_link {
 	uid_t uid; /* the daemon's; root may connect as well */
 	struct loop_source listener; /* its descriptor is owned */
 	struct daemon_peer peers[PROTO_DAEMONS];
+	int handed; /* pidfd of the last that handed over and hung up, owned; -1 = none */
+	pid_t handed_pid;
 };
 
 /* What the rest of the helper has, for daemon_link_init(); borrowed. */

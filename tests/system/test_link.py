@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """link.sock: what a daemon may say of taking over, and when. Hand-overs of real daemons are in test_hand_over.py."""
+import os
 import signal
 import struct
+import subprocess
+import sys
 
 import pytest
 
@@ -28,6 +31,28 @@ def test_nobody_takes_over_from_itself(rig):
     assert not first.words and not first.ended
     assert rig.ctl("list", "--daemon").returncode == 0
     assert "was not accepted" in rig.logged()
+
+
+SUCCESSOR = "import sys, helper_rig; d = helper_rig.Daemon(sys.argv[1], take_over=True); sys.stdin.read()"
+
+
+def test_who_has_handed_over_is_not_let_in_again(rig):
+    first = rig.daemon()
+    rig.attach("a")
+    second = subprocess.Popen([sys.executable, "-c", SUCCESSOR, rig.state], stdin=subprocess.PIPE,
+                              cwd=os.path.dirname(helper_rig.__file__))
+    try:
+        until("to drain", lambda: first.words == [helper_rig.DRAIN])
+        until("service", lambda: "has taken over" in rig.logged())
+        first.close()
+        for taking in (True, False):
+            with pytest.raises((AssertionError, OSError)):
+                helper_rig.Daemon(rig.state, take_over=taking).sock.send(helper_rig.dialler(take_over=int(taking)))
+        assert "was not accepted" in rig.logged()
+        assert rig.ctl("list", "--daemon").returncode == 0 and second.poll() is None
+    finally:
+        second.stdin.close()
+        second.wait(10)
 
 
 def test_taking_over_from_nobody(rig):

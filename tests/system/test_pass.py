@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """default: allow with default_tls: pass: what nothing names passes as it is; what a rule or a binding names does not."""
 import socket
-import ssl
 import time
 
 import pytest
@@ -11,7 +10,7 @@ import client
 import documents
 from origin import raw
 from sandbox import Sandbox
-from test_tunnel import counters, ended, read_all, read_exactly, shake, turned_away
+from test_tunnel import WARNING, counters, ended, hello_of, read_all, read_exactly, shake, turned_away
 from waiting import PATIENCE
 
 BANNER, ECHO, AFTER_EOF, NOBODY = range(7100, 7104)
@@ -111,8 +110,7 @@ def test_plain_http_is_handled_as_ever(box, stack, origin):
     with client.plain(box, PASSED, 8080) as http:
         assert http.get("/hello", host="ok.test:8080").status == 200
         assert http.get("/", host="denied.test:8080").refusal == "host-denied"
-    requests = stack.wait_audit(mark, kind="request", sandbox=box.id)
-    assert requests[0]["host"] == "ok.test"
+    assert stack.wait_audit(mark, kind="request", sandbox=box.id, host="ok.test")
 
 
 @pytest.mark.parametrize("address", [PASSED, "2001:db8::70"])
@@ -154,17 +152,23 @@ def test_a_greeting_opens_no_way_around_a_rule(box, servers, stack, first, categ
     mark = stack.audit_mark()
     with box.connect(PASSED, BANNER) as sock:
         read_exactly(sock, len(raw.BANNER))
-        if isinstance(first, str):
-            out = ssl.MemoryBIO()
-            with pytest.raises(ssl.SSLWantReadError):
-                ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname=first).do_handshake()
-            first = out.read()
-        sock.sendall(first)
+        sock.sendall(hello_of(first) if isinstance(first, str) else first)
         assert ended(sock) == "reset"
     event = stack.wait_audit(mark, kind="connection", sandbox=box.id, decision="deny")[0]
     assert event["category"] == category
     server.wait(lambda: server.accepted[-1].done)
     assert server.accepted[-1].got == 0
+
+
+@pytest.mark.parametrize("host", ["api.test", "denied.test"])
+def test_a_hello_behind_a_warning_is_no_raw_bytes(box, servers, stack, host):
+    """Some servers drop the warning: the host would be reached without being terminated."""
+    mark, before = stack.audit_mark(), len(servers[ECHO].accepted)
+    with box.connect("203.0.113.10", ECHO) as sock:
+        sock.sendall(WARNING + hello_of(host))
+        assert read_all(sock)[:1] == b"\x15"  # an alert, not the echo
+    assert stack.wait_audit(mark, kind="connection", sandbox=box.id, decision="deny", category="bad-request")
+    assert len(servers[ECHO].accepted) == before
 
 
 def test_an_upstream_that_refuses_is_a_reset(box, stack):

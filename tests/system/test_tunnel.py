@@ -443,6 +443,17 @@ def shake(sock, world, name):
     return context.wrap_socket(sock, server_hostname=name)
 
 
+def hello_of(name):
+    """The bytes of a ClientHello."""
+    out = ssl.MemoryBIO()
+    with pytest.raises(ssl.SSLWantReadError):
+        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname=name).do_handshake()
+    return out.read()
+
+
+WARNING = b"\x15\x03\x01\x00\x02\x01\x5a"  # user_canceled: Go's and BoringSSL's servers drop it and read on
+
+
 @pytest.mark.parametrize("port", [443, 8443])
 def test_tls_in_a_tunnel_is_with_the_server_itself(box, world, stack, origin, port):
     mark = stack.audit_mark()
@@ -465,6 +476,15 @@ def test_a_hello_with_another_name_does_not_go_up(box, world, stack, origin, nam
     assert (event["decision"], event["category"], event["rule"]) == ("deny", "host-mismatch", "tls")
     assert all(not c.received and c.sni is None for c in origin.connections[before:])
     sock.close()
+
+
+def test_a_hello_behind_a_warning_does_not_go_up(box, stack, origin):
+    mark, before = stack.audit_mark(), len(origin.connections)
+    with tunnel(box, "api.test", 443) as sock:
+        sock.sendall(WARNING + hello_of("evil.test"))
+        assert ended(sock) == "reset"
+    assert stack.wait_audit(mark, kind="connection", host="api.test", category="bad-request")
+    assert all(not c.received and c.sni is None for c in origin.connections[before:])
 
 
 def test_a_hello_that_names_a_tunnelled_host_at_another_address_is_tunnelled_to_that_host(box, world, origin):

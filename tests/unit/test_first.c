@@ -81,6 +81,10 @@ static void test_bad(void **state)
 	bytes[4]++;
 	bytes[whole.n] = 0;
 	assert_int_equal(read_exactly(slice_of(bytes, whole.n + 1), &f), -EBADMSG);
+	/* a warning, which some servers drop, with a hello behind it */
+	whole = hello(bytes + 7, "other.test");
+	memcpy(bytes, "\x15\x03\x01\x00\x02\x01\x5a", 7);
+	assert_int_equal(read_exactly(slice_of(bytes, whole.n + 7), &f), -EBADMSG);
 	assert_true(f.has_name); /* untouched */
 }
 

@@ -184,6 +184,33 @@ static void test_bounds(void **state)
 	}
 }
 
+/* A name by so many pointers, each to the one before. */
+static void test_pointers(void **state)
+{
+	static const char head[] = "\x12\x34\x81\x80\0\1\0\2\0\0\0\0" ASK("\x10") RR("\x63", "\0");
+	static const char last[] = "\0\x10\0\1" TTL "\0\2\1x";
+	static struct dns_records records;
+
+	(void)state;
+	for (unsigned pointers = 126; pointers <= 128; pointers++) {
+		uint8_t packet[512];
+		size_t n = sizeof(head) - 1, to = DNS_HEADER;
+
+		memcpy(packet, head, n);
+		packet[n - 1] = (uint8_t)(2 * (pointers - 1));
+		for (unsigned i = 0; i < pointers; i++, to = n, n += 2) {
+			packet[n] = (uint8_t)(0xc0 | to >> 8);
+			packet[n + 1] = (uint8_t)to;
+		}
+		memcpy(packet + n, last, sizeof(last) - 1);
+		n += sizeof(last) - 1;
+		assert_int_equal(parse(slice_of(packet, n), DNS_TXT, &records),
+			pointers <= 127 ? 0 : -EBADMSG);
+		if (pointers <= 127)
+			assert_int_equal(records.n, 1);
+	}
+}
+
 static void test_types(void **state)
 {
 	static const uint16_t never[] = {DNS_A, DNS_AAAA, DNS_OPT, DNS_SVCB, DNS_HTTPS, 0,
@@ -224,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_pointers),
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_name),
 	};

@@ -11,7 +11,8 @@
  *	*	one or more bytes, to the end
  *
  * and must end where its length says. A compression pointer leads backwards, to before the labels that it ends, so a
- * name ends after at most 127 labels, and each of its pointers is looked at once.
+ * name ends after at most 127 labels, and each of its pointers is looked at once. A name has no more pointers than that,
+ * or an answer of 64 KiB could keep the control thread for a tenth of a second.
  *
  * The chain of CNAMEs is followed within the answer, in whatever order the server has put it, RECORDS_CHAIN links at
  * most. The client gets what is at its end under the name that it asked for: one answer, as for addresses.
@@ -27,6 +28,7 @@
 enum {
 	RECORDS_NAME = 255, /* a name on the wire */
 	RECORDS_LABEL = 63,
+	RECORDS_POINTERS = 127, /* in one name: as many as it can have labels */
 	RECORDS_READ = 512, /* records of an answer that are looked at */
 	RECORDS_CHAIN = 8,
 	RECORDS_QR = 0x8000,
@@ -89,7 +91,7 @@ static int records_read_name(struct slice packet, struct cursor *c, struct recor
 {
 	struct cursor labels = *c;
 	size_t before = records_at(packet, c), n = 0;
-	bool jumped = false;
+	unsigned jumps = 0;
 
 	for (;;) {
 		unsigned length = cursor_u8(&labels);
@@ -100,11 +102,10 @@ static int records_read_name(struct slice packet, struct cursor *c, struct recor
 		if (length >= 0xc0) {
 			size_t to = (size_t)(length & 0x3f) << 8 | cursor_u8(&labels);
 
-			if (labels.short_read || to >= before)
+			if (labels.short_read || to >= before || jumps == RECORDS_POINTERS)
 				return -EBADMSG;
-			if (!jumped)
+			if (jumps++ == 0)
 				*c = labels;
-			jumped = true;
 			before = to;
 			labels = (struct cursor){.rest = slice_skip(packet, to)};
 			continue;
@@ -121,7 +122,7 @@ static int records_read_name(struct slice packet, struct cursor *c, struct recor
 		if (length == 0)
 			break;
 	}
-	if (!jumped)
+	if (jumps == 0)
 		*c = labels;
 	ret->n = (uint8_t)n;
 	return 0;

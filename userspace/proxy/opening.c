@@ -140,7 +140,10 @@ static void opening_other(struct connection *c, const char *what)
 	(void)opening_raw_host(c, &host);
 	verdict = opening_judge(c, &host);
 	connection_judged(c, &verdict);
-	opening_go_raw(c, VERDICT_PASS, &host);
+	if (verdict.way == VERDICT_PASS) /* still: a credential may have come to name it */
+		opening_go_raw(c, VERDICT_PASS, &host);
+	else
+		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, what);
 }
 
 /* What there is says nothing yet. */
@@ -159,7 +162,11 @@ static void opening_unclear(struct connection *c)
 		struct verdict verdict = opening_judge(c, &c->host);
 
 		connection_judged(c, &verdict);
-		opening_tunnel(c, VERDICT_PASS, true);
+		if (verdict.way == VERDICT_PASS)
+			opening_tunnel(c, VERDICT_PASS, true);
+		else
+			connection_refuse(
+				c, CATEGORY_PROTOCOL_DENIED, "a credential for this host has come");
 	}
 }
 
