@@ -116,8 +116,8 @@ static int scratch_take(struct scratch *s, const char *path)
 
 		if (at < 0)
 			return at;
-		share->tree = open_tree(at, "",
-			OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
+		share->tree = open_tree(
+			at, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
 		if (share->tree < 0)
 			return -errno;
 	}
