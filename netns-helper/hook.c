@@ -358,9 +358,11 @@ static int hook_replace(const char *directory, const struct json_t *config, stru
 	_cleanup_close_ int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int fd = -1;
 
-	if (dir >= 0)
-		fd = openat(dir, "config.json.new",
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (dir >= 0) {
+		(void)unlinkat(
+			dir, "config.json.new", 0); /* of one that was killed, or a second name */
+		fd = openat(dir, "config.json.new", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	}
 	if (fd < 0 || json_dumpfd(config, fd, JSON_INDENT(2)) < 0 || fsync(fd) < 0 ||
 		renameat(dir, "config.json.new", dir, "config.json") < 0)
 		return fault_set(fault, -EIO, "%.200s/config.json: cannot be written: %s",

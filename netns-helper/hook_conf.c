@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* hook_conf.c – see hook_conf.h. #syscalls: openat openat2 fstat read */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -47,6 +48,7 @@ static const struct {
 	{"mode", HOOK_CONF_TEXT, AT(mode), 0, 0},
 	{"strict", HOOK_CONF_FLAG, AT(strict), 0, 0},
 	{"credentials", HOOK_CONF_LIST, AT(credentials), AT(ncredentials), HOOK_CONF_WORDS},
+	{"annotations", HOOK_CONF_LIST, AT(annotations), AT(nannotations), HOOK_CONF_ANNOTATIONS},
 	{"search", HOOK_CONF_LIST, AT(search), AT(nsearch), PROTO_SEARCH},
 	{"unix", HOOK_CONF_LIST, AT(unix_paths), AT(nunix_paths), PROTO_UNIX_PATHS},
 };
@@ -101,6 +103,35 @@ static int hook_conf_set(struct hook_conf *c, size_t row, json_t *value)
 	return 0;
 }
 
+static const struct {
+	const char *name, *wants;
+} hook_conf_annotations[] = {
+	{"policy", "the name of a policy: letters of a-z, digits, _ and -"},
+	{"mode", "sealed or uplink"},
+	{"search", "search domains"},
+	{"strict", "true"},
+	{"credentials", "one of the words under credentials in hooks.json"},
+};
+static_assert(ARRAY_SIZE(hook_conf_annotations) == HOOK_CONF_ANNOTATIONS, "room for each");
+
+/* What it wants, NULL: there is no annotation of that name. */
+static const char *hook_conf_wants(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(hook_conf_annotations); i++)
+		if (strcmp(hook_conf_annotations[i].name, name) == 0)
+			return hook_conf_annotations[i].wants;
+	return NULL;
+}
+
+/* Whether an annotation of that name is heeded: an image may bring its own (Podman). */
+static bool hook_conf_offers(const struct hook_conf *c, const char *name)
+{
+	for (size_t i = 0; i < c->nannotations; i++)
+		if (strcmp(c->annotations[i], name) == 0)
+			return true;
+	return false;
+}
+
 /* What the rows do not say. The key that is wrong, or NULL. */
 static const char *hook_conf_judge(const struct hook_conf *c)
 {
@@ -111,6 +142,9 @@ static const char *hook_conf_judge(const struct hook_conf *c)
 	for (size_t i = 0; i < c->ncredentials; i++)
 		if (!hook_conf_word(c->credentials[i]))
 			return "credentials";
+	for (size_t i = 0; i < c->nannotations; i++)
+		if (!hook_conf_wants(c->annotations[i]))
+			return "annotations";
 	for (size_t i = 0; i < c->nsearch; i++)
 		if (strlen(c->search[i]) >= PROTO_NAME || strpbrk(c->search[i], " \t\r\n"))
 			return "search";
@@ -129,7 +163,10 @@ static void hook_conf_defaults(struct hook_conf *ret)
 		.mode = "sealed",
 		.credentials = {"container"},
 		.ncredentials = 1,
+		.nannotations = HOOK_CONF_ANNOTATIONS,
 	};
+	for (size_t i = 0; i < HOOK_CONF_ANNOTATIONS; i++)
+		ret->annotations[i] = hook_conf_annotations[i].name;
 }
 
 int hook_conf_take(
@@ -225,22 +262,19 @@ static int hook_conf_annotated(
 	return -EINVAL;
 }
 
-static int hook_conf_refuse(struct fault *fault, const char *key, const char *value)
+static int hook_conf_refuse(
+	const struct hook_conf *c, struct fault *fault, const char *key, const char *value)
 {
-	static const struct {
-		const char *name, *wants;
-	} rows[] = {
-		{"policy", "the name of a policy: letters of a-z, digits, _ and -"},
-		{"mode", "sealed or uplink"},
-		{"search", "search domains"},
-		{"strict", "true"},
-		{"credentials", "one of the words under credentials in hooks.json"},
-	};
+	const char *name = key + sizeof(hook_conf_prefix) - 1, *wants = hook_conf_wants(name);
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(key + sizeof(hook_conf_prefix) - 1, rows[i].name) == 0)
-			return fault_set(fault, -EINVAL, "annotation %s=%.64s: wants %s", key,
-				value ? value : "", rows[i].wants);
+	if (wants && !hook_conf_offers(c, name))
+		return fault_set(fault, -EPERM,
+			"annotation %s=%.64s: hooks.json does not let containers and images choose "
+			"that",
+			key, value ? value : "");
+	if (wants)
+		return fault_set(fault, -EINVAL, "annotation %s=%.64s: wants %s", key,
+			value ? value : "", wants);
 	return fault_set(fault, -EINVAL,
 		"annotation %.64s: there is none of that name: policy, mode, credentials, search "
 		"and strict are those that there are",
@@ -284,8 +318,9 @@ int hook_conf_choose(const struct hook_conf *c, struct json_t *annotations, cons
 		if (strncmp(key, hook_conf_prefix, sizeof(hook_conf_prefix) - 1) != 0)
 			continue;
 		if (!text || strlen(text) != json_string_length(value) ||
+			!hook_conf_offers(c, key + sizeof(hook_conf_prefix) - 1) ||
 			hook_conf_annotated(c, key + sizeof(hook_conf_prefix) - 1, text, ret) < 0)
-			return hook_conf_refuse(fault, key, text);
+			return hook_conf_refuse(c, fault, key, text);
 	}
 	return hook_conf_id(ret->credentials, container, fault, ret->id);
 }

@@ -19,6 +19,7 @@
 enum {
 	HOOK_CONF_WORDS = 64, /* words of `credentials` */
 	HOOK_CONF_WORD = 32, /* a policy's name or a word of credentials, and NUL */
+	HOOK_CONF_ANNOTATIONS = 5, /* that there are */
 };
 
 struct json_t;
@@ -31,6 +32,8 @@ struct hook_conf {
 	const char *mode; /* the default: "sealed" or "uplink" */
 	const char *credentials[HOOK_CONF_WORDS]; /* the first is the default */
 	size_t ncredentials;
+	const char *annotations[HOOK_CONF_ANNOTATIONS]; /* that may choose, without `sallyport.` */
+	size_t nannotations;
 	const char *search[PROTO_SEARCH];
 	size_t nsearch;
 	const char *unix_paths[PROTO_UNIX_PATHS];
@@ -58,8 +61,9 @@ int hook_conf_take(
 void hook_conf_done(struct hook_conf *c);
 
 /*
- * What the annotations (an object, may be NULL) choose for the container of that id. 0, or -EINVAL with the reason: an
- * annotation sallyport.* that there is not, or with a value that is not to be had.
+ * What the annotations (an object, may be NULL) choose for the container of that id. 0, or with the reason -EINVAL: an
+ * annotation sallyport.* that there is not, or with a value that is not to be had; -EPERM: one that the configuration
+ * does not offer.
  */
 int hook_conf_choose(const struct hook_conf *c, struct json_t *annotations, const char *container,
 	struct fault *fault, struct hook_choice *ret);

@@ -5,11 +5,11 @@
  * At createRuntime the container's mounts are in place below its root and nothing has been changed into it yet. The
  * root's content is hostile: every path in it is resolved with the root as its root and without links of /proc
  * (openat2(2), RESOLVE_IN_ROOT), and mounted on by descriptor, so that neither a symbolic link nor a race leads to the
- * machine's own files. What is read of it, its bundle, goes back to the container alone. A place whose mount is shared
- * with the machine is refused: what is mounted there would show there.
+ * machine's own files. What is read of it, its bundle, goes back to the container alone, and is nothing but a stored
+ * file. A place whose mount is shared with the machine is refused: what is mounted there would show there.
  *
- * #syscalls: fork waitid setns fsopen fsconfig fsmount move_mount open_tree mount_setattr openat2 statx mkdirat openat
- * read write
+ * #syscalls: fork waitid setns fsopen fsconfig fsmount move_mount open_tree mount_setattr openat2 statx fstatfs mkdirat
+ * openat read write
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -184,17 +185,29 @@ static int hook_trust_write(
 	return 0;
 }
 
+/*
+ * Whether it is a file that somebody stored, for everybody to read. We read with root's capabilities, and before the
+ * runtime has masked anything: a link to what the kernel makes up (of /proc and /sys, which have no blocks), or to a
+ * file that the container's user may not read, would hand that to the container.
+ */
+static bool hook_trust_public(int place)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return fstat(place, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IROTH) &&
+	       st.st_size <= HOOK_TRUST_BYTES && fstatfs(place, &fs) == 0 && fs.f_blocks > 0;
+}
+
 /* The container's own bundle, if it has a plain file for one that is not too long. The text's length. */
 static size_t hook_trust_read(int root, const char *path, char *ret)
 {
 	_cleanup_close_ int place = hook_trust_open(root, path, O_PATH);
 	_cleanup_close_ int fd = -1;
 	char link[64];
-	struct stat st;
 	size_t n = 0;
 
-	if (place < 0 || fstat(place, &st) < 0 || !S_ISREG(st.st_mode) ||
-		st.st_size > HOOK_TRUST_BYTES)
+	if (place < 0 || !hook_trust_public(place))
 		return 0;
 	(void)snprintf(
 		link, sizeof(link), "/proc/self/fd/%d", place); /* of one that was looked at */

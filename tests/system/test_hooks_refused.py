@@ -222,16 +222,13 @@ def _mounts(yard):
         return [line for line in mounts if "/sallyport" not in line or yard.world.run in line]
 
 
-def test_links_of_the_root_lead_to_nothing_of_the_machine(yard):
-    """Its bundle, resolv.conf and /run lead, by their text, to files of the machine's; in the container to its own."""
-    root = os.path.join(yard.folder, "hostile")
+def _hostile(yard, name, bundle, *argv):
+    """A container whose root is not the machine's, with a link for its bundle."""
+    root = os.path.join(yard.folder, name)
     for folder in ("bin", "etc/ssl/certs", "proc", "dev", "sys", "elsewhere"):
         os.makedirs(os.path.join(root, folder))
-    victim = yard.write("victim", "not a certificate\n")
-    os.symlink(victim, f"{root}/etc/ssl/certs/ca-certificates.crt")
-    os.symlink("../../../../../../.." + victim, f"{root}/etc/resolv.conf")
-    os.symlink("/elsewhere", f"{root}/run")
-    box = Runc(yard, ["/bin/busybox", "cat", "/run/sallyport/bundle.pem"], prepare=False)
+    os.symlink(bundle, f"{root}/etc/ssl/certs/ca-certificates.crt")
+    box = Runc(yard, ["/bin/busybox", *argv], prepare=False)
     shutil.copy("/bin/busybox", f"{root}/bin/busybox")
     for library in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", "/bin/busybox"], capture_output=True, text=True, check=False).stdout):
         os.makedirs(root + os.path.dirname(library), exist_ok=True)
@@ -239,6 +236,15 @@ def test_links_of_the_root_lead_to_nothing_of_the_machine(yard):
     box.config["root"] = {"path": root}
     box.config["mounts"] = [m for m in box.config["mounts"] if m["type"] != "tmpfs" or m["destination"] == "/dev"]
     box.write()
+    return root, box
+
+
+def test_links_of_the_root_lead_to_nothing_of_the_machine(yard):
+    """Its bundle, resolv.conf and /run lead, by their text, to files of the machine's; in the container to its own."""
+    victim = yard.write("victim", "not a certificate\n")
+    root, box = _hostile(yard, "hostile", victim, "cat", "/run/sallyport/bundle.pem")
+    os.symlink("../../../../../../.." + victim, f"{root}/etc/resolv.conf")
+    os.symlink("/elsewhere", f"{root}/run")
     before = _mounts(yard)
     done = box.run()
     assert done.returncode == 0, done.stderr
@@ -247,6 +253,28 @@ def test_links_of_the_root_lead_to_nothing_of_the_machine(yard):
         assert file.read() == "not a certificate\n"
     assert _mounts(yard) == before
     assert os.path.isdir(f"{root}/elsewhere/sallyport")
+
+
+@pytest.mark.parametrize("number, file", enumerate(("/proc/kallsyms", "/proc/kmsg", "/proc/1/environ", "/sys/kernel/notes")))
+def test_the_bundle_is_no_file_of_the_kernels(yard, number, file):
+    """We read with root's capabilities, and before the runtime has masked anything: what the kernel would tell us is
+    not for the container. /proc/kmsg would not even end."""
+    _, box = _hostile(yard, f"kernels{number}", file, "cat", "/run/sallyport/bundle.pem")
+    done = subprocess.run(box.command("run", "--bundle", box.bundle, box.id), stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False, cwd="/")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"\n-----BEGIN CERTIFICATE-----"), (len(done.stdout), done.stdout[:80])
+
+
+@pytest.mark.parametrize("mode, handed", [(0o600, False), (0o644, True)])
+def test_the_bundle_is_no_file_that_only_root_may_read(yard, mode, handed):
+    """The container's user may be another, and the bundle is for everybody in it."""
+    root, box = _hostile(yard, f"roots{mode}", "/elsewhere/private", "cat", "/run/sallyport/bundle.pem")
+    with open(f"{root}/elsewhere/private", "w", encoding="ascii") as file:
+        file.write("private words\n")
+    os.chmod(f"{root}/elsewhere/private", mode)
+    done = box.run()
+    assert done.returncode == 0, done.stderr
+    assert ("private words" in done.stdout) == handed
 
 
 # ---- Podman shows the line as well

@@ -71,7 +71,8 @@ static void test_what_is_refused(void **state)
 		"{\"mode\":\"open\"}", "{\"strict\":\"true\"}", "{\"strict\":1}",
 		"{\"credentials\":[]}", "{\"credentials\":\"a\"}", "{\"credentials\":[\"a.b\"]}",
 		"{\"credentials\":[\"*\"]}", "{\"credentials\":[1]}", "{\"search\":[\"a b\"]}",
-		"{\"unix\":[\"a\"]}", "{\"unix\":[\"/../a\"]}",
+		"{\"unix\":[\"a\"]}", "{\"annotations\":[\"sallyport.mode\"]}",
+		"{\"annotations\":\"mode\"}", "{\"unix\":[\"/../a\"]}",
 		"{\"search\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\"]}"};
 
 	(void)state;
@@ -148,6 +149,38 @@ static void test_annotations(void **state)
 		0);
 }
 
+/* Podman takes over an image's annotations: what the configuration keeps to itself is refused, not passed over. */
+static void test_annotations_that_are_not_offered(void **state)
+{
+	static const struct {
+		const char *conf, *annotations;
+		int r;
+	} rows[] = {
+		{"{\"annotations\":[\"strict\"]}", "{\"sallyport.policy\":\"open\"}", -EPERM},
+		{"{\"annotations\":[\"strict\"]}", "{\"sallyport.credentials\":\"container\"}",
+			-EPERM},
+		{"{\"annotations\":[\"strict\"]}", "{\"sallyport.mode\":1}", -EPERM},
+		{"{\"annotations\":[\"strict\"]}", "{\"sallyport.x\":\"1\"}", -EINVAL},
+		{"{\"annotations\":[\"strict\"]}", "{\"sallyport.strict\":\"true\"}", 0},
+		{"{\"annotations\":[]}", "{\"sallyport.strict\":\"true\"}", -EPERM},
+		{"{\"annotations\":[]}", "{\"org.example\":\"true\"}", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *annotations = json_loads(rows[i].annotations, 0, NULL);
+		struct hook_choice choice;
+		struct hook_conf c;
+		struct fault fault;
+
+		assert_int_equal(load(rows[i].conf, &fault, &c), 0);
+		assert_int_equal(
+			hook_conf_choose(&c, annotations, "c", &fault, &choice), rows[i].r);
+		json_decref(annotations);
+		hook_conf_done(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +189,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_refused),
 		cmocka_unit_test(test_the_id_of_the_sandbox),
 		cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_annotations_that_are_not_offered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
