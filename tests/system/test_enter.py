@@ -118,7 +118,7 @@ def test_the_sandbox_has_a_tmp_of_its_own(entered, outside):
     assert knocked(entered, sockets, *whole) == ["connected"] * 3
     script = """for d in /tmp /var/tmp /dev/shm /run/user; do stat -c '%a %u' $d; ls -A $d; echo made >$d/made; done
     cat /tmp/made; find /tmp /var/tmp /dev/shm /run/user -type f; df --output=size /tmp /dev/shm | tail -n 2"""
-    done = entered("--", "sh", "-c", script)
+    done = entered("--", "sh", "-c", script, cwd="/")
     lines = done.stdout.split("\n")
     assert lines[:8] == ["1777 0", "1777 0", "1777 0", "755 0", "made", "/tmp/made", "/var/tmp/made", "/dev/shm/made"], done
     memory = int(next(line for line in open("/proc/meminfo") if line.startswith("MemTotal")).split()[1])

@@ -258,7 +258,7 @@ def test_OPS_09_what_a_sandbox_trusts_is_not_its_own_to_change(mortal, attach):
     """The CA comes as a file: its key is not to be read in the sandbox, the certificate not to be written; and another
     one in its place is noticed by who connects."""
     box = attach(on=mortal, prefix="swap")
-    key = os.path.join(mortal.state, "sandboxes", f"{box.id}.ca.key")
+    key = os.path.join(mortal.state, "sandboxes", "keys")
     assert os.stat(key).st_mode & 0o777 == 0o600
     tried = box.python(f"""
 import os
