@@ -5,6 +5,7 @@
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
 # make vm         boots Debian's own kernel under emulation, runs the kernel lane's tests in there (root; slow)
 # make battery    the escape battery over every mode, lane and set of capabilities (root); BATTERY_OF="sealed/bpf/full"
+# make soak       the system tests of load over a minute each, the daemon killed or handed over every 5 s (root); SOAK=seconds
 # make lint       formatting, layers, header hygiene, static analysis
 # make bench      sets the machine up, builds, measures (root); BENCH="connect attach sandboxes" for some of it
 # make fuzz       every fuzzer for FUZZ_SECONDS each
@@ -29,26 +30,28 @@ MODEL    := addr category range
 RING     := loop timer
 TLS      := sniff ca mint leaves engine reason server trust client
 HTTP     := fields authority target h1_head h1_body h1_write
-DNS      := wire answers
+DNS      := wire records answers
 POLICY   := alabel check digest hosts lists load match policy private
 CRED     := check credset load placeholder source value
 REWRITE  := base64 swap
 CONF     := yaml nearest table daemon_conf
 AUDIT    := audit event
 HARDEN   := privileges seccomp
-CAPTURE  := flows listener losses paths refusals uses
+CAPTURE  := flows heartbeat listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide exchange journal kernel leg lookup names notes origin record refusal refuse registry relay report rewrite_head sandbox worker
+PROXY    := connection decide drain exchange first journal kernel leg lookup names naming notes opening origin prepared pulse record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
-
-HELPER   := addresses arguments attach bounding cgroup client daemon_link dial_openings dialler document enter \
-            footing foreign foreign_holders foreign_links foreign_rules foreign_sockets foreign_tables handout hosts \
-            intervals jail lane leftovers listeners loop main netlink netns nft nft_batch nft_input nft_lane \
-            nft_probe \
-            nft_resolver nft_rule nft_sets nft_uplink notes openings peers pins privileges prober programs \
-            programs_sandbox routes rules sandboxes scratch selftest serve state steer_program sysctls unix_paths \
+HELPER   := addresses arguments ask attach bounding cgroup client containers daemon_link daemon_tell dial_openings \
+            dialler document enter footing foreign foreign_holders foreign_links foreign_rules foreign_sockets \
+            foreign_tables hand_over handout hosts intervals jail lane leftovers listeners loop main netlink netns \
+            nft nft_batch nft_input nft_lane nft_outage nft_probe nft_resolver nft_rule nft_sets nft_uplink notes \
+            openings outage peers pins privileges prober programs programs_hooks programs_sandbox routes rules sandboxes \
+            sandboxes_words scratch selftest serve state steer_program sysctls unix_paths \
             upkeep uplink view
+# the OCI hook: files of its own, and some of the helper's
+HOOK     := hook hook_ask hook_bundle hook_conf hook_json hook_place hook_seccomp hook_spec hook_state hook_trust keystore
+HOOK_TOO := ask bounding cgroup document handout jail leftovers pins programs_hooks state unix_paths
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
 CTL      := cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
@@ -63,7 +66,7 @@ UNIT_model    := addr category range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
 UNIT_http     := fields authority target h1_head h1_body h1_write
-UNIT_dns      := wire answers
+UNIT_dns      := wire records answers
 UNIT_policy   := alabel hosts policy policy_check
 UNIT_cred     := credset examples placeholder source
 UNIT_rewrite  := base64 swap
@@ -73,9 +76,10 @@ UNIT_capture  := listener
 UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
-UNIT_helper   := bounding dial_openings notes unix_paths
-UNIT_proxy    := decide journal notes refusal refuse rewrite_head
-FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire policy swap authority
+UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystore notes unix_paths
+UNIT_proxy    := decide first journal notes prepared pulse refusal refuse rewrite_head synthetic synthetic_record
+FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire dns_records policy swap synthetic_record \
+            authority hook keystore
 
 LINK_base     := base
 LINK_model    := model base
@@ -90,7 +94,7 @@ LINK_rewrite  := rewrite cred policy conf model base
 LINK_audit    := audit model base
 LINK_harden   := harden base
 LINK_capture  := capture ring model base
-LINK_upstream := upstream ring tls model base
+LINK_upstream := upstream ring tls dns model base
 LINK_control  := control audit http ring model base
 LINK_ctl      := ctl base
 LINK_proxy    := proxy control capture upstream audit harden rewrite cred policy conf dns http tls ring model base
@@ -115,9 +119,11 @@ Q       := $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 archive  = $(B)/$(1).a
-PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl
+PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl $(B)/sallyport-hook
 
-.PHONY: all try check vm battery lint bench benches fuzz clean unit fuzzers probes
+SOAK ?= 60
+
+.PHONY: all try check vm battery soak lint bench benches fuzz clean unit fuzzers probes
 all: $(PROGRAMS) probes
 
 # one archive for each folder of userspace/
@@ -163,6 +169,10 @@ $(B)/sallyport-netns: $(patsubst %,$(B)/netns-helper/%.o,$(HELPER)) $(B)/model.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lnftnl -lmnl -lbpf -lelf -lz -lseccomp -lcap
 
+$(B)/sallyport-hook: $(patsubst %,$(B)/netns-helper/%.o,$(HOOK) $(HOOK_TOO)) $(B)/base.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -ljansson -lseccomp -lcap -lbpf -lelf -lz
+
 # ---- BPF: object, skeleton ----------------------------------------------------------------------------------------
 
 $(B)/bpf/vmlinux.h:
@@ -202,15 +212,18 @@ define UNIT_HELPER_RULE
 $(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$^ -lcmocka -lcap -lbpf -lelf -lz
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka -ljansson -lcap -lbpf -lelf -lz
 UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
 $(B)/unit/test_helper_dial_openings: $(B)/netns-helper/openings.o
+$(B)/unit/test_helper_hook_conf: $(patsubst %,$(B)/netns-helper/%.o,hook_json unix_paths)
+$(B)/unit/test_helper_hook_seccomp: $(B)/netns-helper/hook_json.o
+$(B)/unit/test_helper_hook_spec: $(patsubst %,$(B)/netns-helper/%.o,bounding hook_bundle hook_json hook_state)
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
 BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
-           $(addprefix netns-helper/,cgroup leftovers openings pins programs programs_sandbox steer_program unix_paths)
+           $(addprefix netns-helper/,cgroup leftovers openings pins programs programs_hooks programs_sandbox steer_program unix_paths)
 $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -lbpf -lelf -lz -luring -lpthread
@@ -255,13 +268,17 @@ FUZZ_yaml        := base/fault
 FUZZ_hosts       := policy/alabel model/addr
 FUZZ_policy      := policy/alabel policy/check policy/digest policy/hosts policy/lists policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault model/addr model/range model/category
 FUZZ_dns_wire    := dns/wire model/addr base/buf
+FUZZ_dns_records := dns/wire model/addr
+FUZZ_synthetic_record := proxy/synthetic dns/answers dns/records policy/alabel policy/hosts model/addr model/range model/category base/buf base/fault
 FUZZ_swap        := rewrite/base64 cred/credset cred/load cred/placeholder cred/source cred/value policy/alabel policy/check policy/digest policy/hosts policy/lists policy/load policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
+FUZZ_hook        := base/fault
+FUZZ_HELPER_hook := bounding hook_bundle hook_conf hook_json hook_seccomp hook_spec hook_state unix_paths
 
 define FUZZ_RULE
-$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1)))
+$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
 	$$(call say,FUZZ,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto
+	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto -ljansson -lcap -lbpf
 FUZZ_PROGRAMS += $(B)/fuzz/fuzz_$(1)
 endef
 $(foreach f,$(FUZZERS),$(eval $(call FUZZ_RULE,$(f))))
@@ -290,6 +307,11 @@ battery:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) all $(B)/tests/battery/attempts
 	SALLYPORT_BUILD=$(B) /usr/bin/python3 tests/battery/run.py $(BATTERY_OF)
+
+soak:
+	scripts/setup --tests
+	$(ALONE) $(MAKE) SAN=$(SAN) all
+	SALLYPORT_BUILD=$(B) SALLYPORT_SOAK=$(SOAK) /usr/bin/python3 -m pytest -p no:cacheprovider -q -s tests/system -k 'under_load'
 
 bench:
 	scripts/setup --tests

@@ -20,6 +20,8 @@
  *   executables  struct capture_exe_key → struct capture_path, paths of programs that were seen
  *   cgroups      cgroup id → struct capture_path
  *   hosts        16-byte address → 1: the host's own addresses, which are refused
+ *   heartbeat    slot → struct capture_heartbeat: the daemons' signs of life, written by them
+ *   outage       0 → struct capture_outage: what becomes of connections while no daemon serves
  *   dial_exceptions, dial_openings  what the daemon's own sockets may reach beyond public addresses:
  *                struct capture_dial_key → 1; struct capture_range_key → struct capture_opened
  *
@@ -45,13 +47,13 @@
 #define CAPTURE_DIALLER 0xffffffffffffffffULL
 
 enum {
-	CAPTURE_ABI = 2,
+	CAPTURE_ABI = 3,
 	CAPTURE_ID = 64, /* a sandbox's id and its NUL */
 	CAPTURE_COMM = 16, /* TASK_COMM_LEN */
 	CAPTURE_DIGEST_TEXT = 72, /* SHA-256 as lower-case hex, NUL, padding */
 	CAPTURE_SANDBOXES = 1024, /* attached at once */
 	CAPTURE_FLOWS = 8192, /* live connections of one sandbox; the rest is unattributed */
-	CAPTURE_DIAL_EXCEPTIONS = 16, /* the daemon's resolvers */
+	CAPTURE_DIAL_EXCEPTIONS = 32, /* the resolvers of two daemons */
 	CAPTURE_DIAL_OPENINGS = 1024, /* different ones of all policies */
 	CAPTURE_CLOSED = 2048, /* remembered ends of connections, all sandboxes */
 	CAPTURE_FLOW_PREFIX = 8 * 36, /* prefixlen of every flow key: the whole of it */
@@ -68,6 +70,8 @@ enum {
 	CAPTURE_USES = 8192, /* pairs of credential and host, all sandboxes */
 	CAPTURE_CREDENTIAL = 64, /* a credential's name, cut, and its NUL */
 	CAPTURE_HOST = 128, /* a host name, cut, and its NUL */
+	CAPTURE_BEATS = 2, /* daemons at once: one serves, one takes over or drains */
+	CAPTURE_BEAT_LATE_MS = 2000, /* a daemon that gave no sign of life for longer hangs */
 };
 
 /* Entry 0 of `about`. */
@@ -150,7 +154,8 @@ static_assert(sizeof(struct capture_closed) == 64, "ABI");
 	X(UNIX, unix_path, EACCES)                                                                 \
 	X(EGRESS, egress, EPERM)                                                                   \
 	X(RESOLVER, resolver, EACCES)                                                              \
-	X(PROBE, probe, ECONNREFUSED)
+	X(PROBE, probe, ECONNREFUSED)                                                              \
+	X(OUTAGE, outage, ECONNREFUSED)
 
 /*
  * PASSED: to a public address. DNS: port 53. LOCAL: loopback and own addresses. OPENED: lifted by
@@ -160,7 +165,7 @@ static_assert(sizeof(struct capture_closed) == 64, "ABI");
  * host. FAMILY, PROTOCOL: socket() of a kind that no rule can allow. UNIX: a unix socket whose path
  * is under no allowed prefix. EGRESS: a packet that would leave a sealed sandbox. RESOLVER: the
  * container runtime's own resolver at 127.0.0.11, at another port than 53. PROBE: the helper's self-test
- * (bpf/probe.h), without an event.
+ * (bpf/probe.h), without an event. OUTAGE: would have passed to the daemon, and none serves.
  */
 enum capture_reason {
 #define X(name, field, error) CAPTURE_##name,
@@ -217,6 +222,28 @@ struct capture_unix_refusal {
 	char path[CAPTURE_UNIX_PATH + 4]; /* ends in NUL */
 };
 static_assert(sizeof(struct capture_unix_refusal) == 104 + 112, "ABI");
+
+/*
+ * The time until which every thread of the daemon is known to have been alive, CLOCK_MONOTONIC. The
+ * map's memory is mapped by the daemons: each has a slot of its own. 0: has not begun.
+ */
+struct capture_heartbeat {
+	__u64 ns;
+};
+static_assert(sizeof(struct capture_heartbeat) == 8, "ABI");
+
+/*
+ * Written by the helper alone. No daemon serves while `down` is set, or while the beat of `slot` is
+ * older than CAPTURE_BEAT_LATE_MS.
+ */
+struct capture_outage {
+	__u32 down; /* 1: the daemon's connection to the helper is closed */
+	__u32 wait; /* 1: connections wait for the next daemon, nothing is refused */
+	__u32 slot; /* whose beat counts */
+	__u32 pad; /* 0 */
+	__u64 ns; /* since when it is as it is, CLOCK_MONOTONIC */
+};
+static_assert(sizeof(struct capture_outage) == 24, "ABI");
 
 enum capture_mode { CAPTURE_SEALED = 0, CAPTURE_UPLINK = 1 };
 

@@ -19,6 +19,7 @@
  *   8. loopback, own and uplink's        pass
  *   9. the address class                 refused unless public or lifted by an opening
  *  10. UDP                               refused: QUIC falls back to TCP at once
+ *  11. no daemon serves (outage.bpf.h)  what would pass to it is refused
  * sk_lookup and the nft table repeat what matters of it for sockets that no cgroup program sees.
  *
  * connect() of TCP to us also leaves the caller's facts in the socket's storage, where flows.bpf.c
@@ -31,12 +32,13 @@
 #include <bpf/bpf_endian.h>
 
 #include "bpf/match.bpf.h"
+#include "bpf/outage.bpf.h"
 #include "bpf/probe.h"
 #include "bpf/record.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Steps 2 and 4 to 10 for a sandbox of ours. */
+/* Steps 2 and 4 to 10 for a sandbox of ours; step 11 is policy_judge()'s. */
 static __always_inline unsigned policy_reason(
 	const struct attempt *a, const struct capture_sandbox *s, bool local)
 {
@@ -64,13 +66,22 @@ static __always_inline unsigned policy_reason(
 	return record_of_class(class);
 }
 
+/* What passes and is not local goes to the daemon. */
+static __always_inline bool policy_for_daemon(unsigned reason)
+{
+	return reason == CAPTURE_PASSED || reason == CAPTURE_DNS || reason == CAPTURE_OPENED;
+}
+
 static __always_inline unsigned policy_judge(
 	const struct attempt *a, const struct capture_sandbox *s)
 {
 	bool local = match_loopback(a->dst) || (s && match_own(s, a->dst));
+	unsigned reason;
 
-	if (s)
-		return policy_reason(a, s, local);
+	if (s) {
+		reason = policy_reason(a, s, local);
+		return policy_for_daemon(reason) && outage_refuses() ? CAPTURE_OUTAGE : reason;
+	}
 	return local ? CAPTURE_LOCAL : CAPTURE_NOT_ATTACHED;
 }
 

@@ -18,7 +18,7 @@
  *   8. of a refused class, and not opened     dropped: sockets of the cgroup have been refused before
  *   9. TCP                                    ours
  * "Ours" means a listener for TCP, the DNS socket for UDP, and a drop while the sandbox is not
- * active, or if the slot is empty. The sockets are of AF_INET6 and serve both families, or of AF_INET
+ * active, while no daemon serves (outage.bpf.h), or if the slot is empty. The sockets are of AF_INET6 and serve both families, or of AF_INET
  * where there is no IPv6 (bpf_sk_assign() then takes IPv4 alone). A drop of a SYN is answered by a reset, a drop of UDP by port
  * unreachable: the client knows at once.
  *
@@ -35,6 +35,7 @@
 
 #define MATCH_SMALL 1
 #include "bpf/match_class.bpf.h"
+#include "bpf/outage.bpf.h"
 #include "bpf/probe.h"
 #include "bpf/steer.h"
 
@@ -159,7 +160,7 @@ static __always_inline int steer_decide(struct bpf_sk_lookup *ctx, __u64 netns)
 		if (ctx->protocol != IPPROTO_TCP || steer_refused(&a))
 			return SK_DROP;
 	}
-	return s->active ? steer_assign(ctx, steer_slot(ctx)) : SK_DROP;
+	return s->active && !outage_refuses() ? steer_assign(ctx, steer_slot(ctx)) : SK_DROP;
 }
 
 SEC("sk_lookup")

@@ -27,6 +27,7 @@ struct arguments_row {
 };
 
 static const char *const arguments_modes[] = {"sealed", "uplink", NULL};
+static const char *const arguments_outages[] = {"refuse", "wait", NULL};
 static const char *const arguments_lanes[] = {"auto", "bpf", "nft", NULL};
 
 enum {
@@ -39,6 +40,7 @@ enum {
 static const struct arguments_row arguments_rows[] = {
 	{"--state", ARGUMENTS_TEXT, AT(state), ARGUMENTS_ALL, 0, "DIR", "the state directory (" STATE_DEFAULT ")", NULL, NULL},
 	{"--daemon-user", ARGUMENTS_TEXT, AT(daemon_user), ARGUMENTS_SERVE, 0, "USER", "who may connect to link.sock (sallyport)", NULL, NULL},
+	{"--outage", ARGUMENTS_TEXT, AT(outage), ARGUMENTS_SERVE, 0, "refuse|wait", "connections while no daemon serves (refuse)", arguments_outages, NULL},
 	{"--private", ARGUMENTS_FLAG, AT(private), ARGUMENTS_SERVE, 0, NULL, "end with the parent or the first held sandbox; remove DIR", NULL, NULL},
 	{"--id", ARGUMENTS_TEXT, AT(id), ARGUMENTS_ATTACH | ARGUMENTS_DETACH | ARGUMENTS_ENTER, ARGUMENTS_ATTACH | ARGUMENTS_DETACH | ARGUMENTS_ENTER, "ID", "the sandbox's name: [a-z0-9][a-z0-9_.-]*", NULL, NULL},
 	{"--netns", ARGUMENTS_TEXT, AT(netns), ARGUMENTS_ATTACH, ARGUMENTS_ATTACH, "PATH|new", "its network namespace", NULL, NULL},
@@ -207,6 +209,11 @@ int arguments_parse(int argc, char **argv, struct arguments *ret)
 	if (r > 0)
 		*ret = a;
 	return r;
+}
+
+bool arguments_wait(const struct arguments *a)
+{
+	return a->outage && strcmp(a->outage, "wait") == 0;
 }
 
 void arguments_help(void)

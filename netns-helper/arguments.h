@@ -19,7 +19,7 @@ struct arguments_list {
 /* Borrowed from argv. What was not given is NULL, false, empty or the default of the table. */
 struct arguments {
 	const char *state, *daemon_user, *id, *netns, *cgroup, *policy, *mode, *bounding, *lane,
-		*user, *trust;
+		*user, *trust, *outage;
 	bool private, hold, own_cgroup, strict, daemon;
 	struct arguments_list search, unix_paths, env, hide, share;
 	char **rest; /* after --; NULL-terminated */
@@ -39,6 +39,9 @@ enum arguments_command {
  * standard error which option was wrong and why.
  */
 int arguments_parse(int argc, char **argv, struct arguments *ret);
+
+/* Whether `serve` was told --outage wait. */
+bool arguments_wait(const struct arguments *a);
 
 /* Prints what there is to standard output. */
 void arguments_help(void);

@@ -174,6 +174,7 @@ static int attach_table(struct attachment *a, bool closed, struct fault *fault)
 		.mode = a->mode,
 		.lane = a->lane,
 		.closed = closed,
+		.outage = a->outage,
 		.locals = a->uplink ? a->uplink->addresses.list : NULL,
 		.nlocals = a->uplink ? a->uplink->addresses.n : 0,
 		.inbound = a->inbound,
@@ -444,6 +445,29 @@ int attach_renew_hosts(struct attachment *a)
 	if (!a->nft || a->lane != PROTO_LANE_NFT)
 		return 0; /* a map of all sandboxes has them */
 	return netns_within(a->netns_fd, attach_set_hosts, (void *)a->hosts);
+}
+
+/* Runs in the namespace. */
+static int attach_refuse(void *arg)
+{
+	(void)arg;
+	return nft_set_outage(true);
+}
+
+static int attach_admit(void *arg)
+{
+	(void)arg;
+	return nft_set_outage(false);
+}
+
+int attach_set_outage(struct attachment *a, bool refuses)
+{
+	int r = a->nft ? netns_within(a->netns_fd, refuses ? attach_refuse : attach_admit, NULL)
+		       : 0;
+
+	if (r == 0)
+		a->outage = refuses; /* also for a table that is loaded later */
+	return r;
 }
 
 void attach_shut(struct attachment *a)

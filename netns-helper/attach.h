@@ -58,6 +58,7 @@ struct attachment {
 	size_t nopenings;
 	bool inside; /* routes and listeners are in place */
 	bool nft; /* the table is loaded */
+	bool outage; /* nft lane: the table refuses, as no daemon serves */
 	bool active; /* has been: attach_finish() succeeded */
 	bool left_closed; /* by attach_undo(): see there */
 };
@@ -100,6 +101,8 @@ void attach_repair(struct attachment *a);
 /* As attach_finish() left it. 0, or -errno with the reason. */
 int attach_reopen(struct attachment *a, struct fault *fault);
 
+/* In the nft lane: whether the table is to refuse what is for the daemon. 0 or -errno; nothing has changed then. */
+int attach_set_outage(struct attachment *a, bool refuses);
 /* The host's addresses are others than when the table was loaded. 0 or -errno; nothing has changed then. */
 int attach_renew_hosts(struct attachment *a);
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "netns-helper/arguments.h"
+#include "netns-helper/ask.h"
 #include "netns-helper/bounding.h"
 #include "netns-helper/client.h"
 #include "netns-helper/document.h"
@@ -26,11 +27,9 @@
 #include "netns-helper/netns.h"
 #include "netns-helper/proto.h"
 #include "netns-helper/sandboxes.h"
-#include "netns-helper/state.h"
 #include "netns-helper/unix_paths.h"
 
 #include "base/cleanup.h"
-#include "base/fdpass.h"
 #include "base/log.h"
 
 enum { CLIENT_OK = 0, CLIENT_FAILED = 1, CLIENT_NO_HELPER = 2 };
@@ -40,17 +39,12 @@ static const char client_policy[] =
 
 static int client_connect(const struct arguments *a, int *ret)
 {
-	int fd = state_connect(a->state, STATE_HELPER_SOCK);
+	struct fault fault = {""};
+	int fd = ask_connect(a->state, &fault);
 
-	if (fd == -EACCES || fd == -EPERM) {
-		log_error("%s/" STATE_HELPER_SOCK ": only root may ask the helper", a->state);
-		return CLIENT_FAILED;
-	}
 	if (fd < 0) {
-		log_error("no helper serves in %s (%s): start it with `scripts/sallyport up`, or "
-			  "`sallyport-netns serve`",
-			a->state, strerror(-fd));
-		return CLIENT_NO_HELPER;
+		log_error("%s", fault.text);
+		return fd == -ECOMM ? CLIENT_NO_HELPER : CLIENT_FAILED;
 	}
 	*ret = fd;
 	return CLIENT_OK;
@@ -67,34 +61,21 @@ static void client_refused(const struct arguments *a, const char *text)
 		log_error("%s", text);
 }
 
-/* One request, one answer of n bytes that begins with a proto_reply; refusals come as a bare one
- * and are reported. */
+/* As ask(); what went wrong is reported. */
 static int client_ask(const struct arguments *a, int sock, const void *request, size_t size,
 	const int *fds, size_t nfds, struct proto_reply *reply, size_t n, int *got, size_t *ngot)
 {
-	size_t none = 0;
-	long r = fdpass_send(sock, request, size, fds, nfds);
+	struct fault fault = {""};
+	int r = ask(sock, request, size, fds, nfds, reply, n, got, ngot, &fault);
 
 	if (r == 0)
-		r = fdpass_recv(sock, reply, n, got, got ? ngot : &none);
-	if (r < 0) {
-		(void)log_errno((int)r, "the helper did not answer");
-		return CLIENT_NO_HELPER;
-	}
-	if (r == 0) {
-		log_error("the helper closed the connection: it logged why");
-		return CLIENT_NO_HELPER;
-	}
-	if ((size_t)r < sizeof(*reply) || reply->head.version != PROTO_VERSION) {
-		log_error("the helper is of another version");
-		return CLIENT_NO_HELPER;
-	}
-	reply->text[sizeof(reply->text) - 1] = '\0';
-	if (reply->error) {
-		client_refused(a, reply->text);
+		return CLIENT_OK;
+	if (r != -ECOMM) {
+		client_refused(a, fault.text);
 		return CLIENT_FAILED;
 	}
-	return (size_t)r == n ? CLIENT_OK : CLIENT_NO_HELPER;
+	log_error("%s", fault.text);
+	return CLIENT_NO_HELPER;
 }
 
 static int client_named(const char *id, uint32_t op, struct proto_name *ret)

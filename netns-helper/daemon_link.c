@@ -5,11 +5,19 @@
  * descriptor, an answer that nobody asked for end the connection. The sandboxes stay; the next
  * daemon is offered all of them.
  *
- * What is granted to it: to say that a policy is active, and which ranges that policy lifts from
- * the address refusal. See serve.c for why that is tolerable.
+ *   GREETED ──DIALLER──▶ SERVING ──hand_over.c──▶ DRAINING
+ *      └──DIALLER that takes over──▶ CANDIDATE ──hand_over.c──▶ SERVING
  *
- * #syscalls: accept4 getsockopt recvmsg sendmsg poll pidfd_open pidfd_send_signal close
+ * At most one peer is in each phase, and two at all. A second one is let in only if it is another process, of the
+ * same user, while the first is connected and no third is guarded; it is heard only if it takes over. One that has handed
+ * over is not let in again while it lives: it could take back what it was replaced for, or stand in its successor's way.
+ *
+ * What is granted to it: to say that a policy is active, and which ranges that policy lifts from
+ * the address refusal; and to take over. See serve.c for why that is tolerable.
+ *
+ * #syscalls: accept4 getsockopt recvmsg poll pidfd_open pidfd_send_signal close
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,12 +27,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bpf/capture.h"
 #include "netns-helper/daemon_link.h"
+#include "netns-helper/daemon_tell.h"
 #include "netns-helper/dialler.h"
-#include "netns-helper/document.h"
-#include "netns-helper/proto.h"
-#include "netns-helper/programs.h"
+#include "netns-helper/hand_over.h"
+#include "netns-helper/outage.h"
 #include "netns-helper/sandboxes.h"
 
 #include "base/cleanup.h"
@@ -34,66 +41,104 @@
 
 enum { DAEMON_LINK_END_MS = 3000 };
 
+/* Which phases may follow, as bits. */
+static const unsigned int daemon_phase_next[] = {
+	[DAEMON_GREETED] = 1U << DAEMON_SERVING | 1U << DAEMON_CANDIDATE,
+	[DAEMON_SERVING] = 1U << DAEMON_DRAINING,
+	[DAEMON_CANDIDATE] = 1U << DAEMON_SERVING,
+	[DAEMON_DRAINING] = 0,
+};
+static_assert(ARRAY_SIZE(daemon_phase_next) == DAEMON_PHASES, "successors of every phase");
+
 union daemon_link_message {
 	struct proto_head head;
 	struct proto_name name;
 	struct proto_active active;
 	struct proto_dialler dialler;
+	struct proto_word word;
 };
 
+struct daemon_peer *daemon_link_in(struct daemon_link *link, enum daemon_phase phase)
+{
+	for (size_t i = 0; i < PROTO_DAEMONS; i++)
+		if (link->peers[i].source.fd >= 0 && link->peers[i].phase == phase)
+			return &link->peers[i];
+	return NULL;
+}
+
+void daemon_peer_to(struct daemon_peer *peer, enum daemon_phase phase)
+{
+	assert(daemon_phase_next[peer->phase] & 1U << phase);
+	peer->phase = phase;
+}
+
+/* ---- what it says */
+
 /* Its first word, and perhaps again when its resolvers have changed. */
-static int daemon_link_said_dialler(struct daemon_link *link, const union daemon_link_message *m)
+static int daemon_link_said_dialler(struct daemon_peer *peer, const union daemon_link_message *m)
 {
-	int r = dialler_resolvers(link->dialler, &m->dialler);
+	struct daemon_link *link = peer->link;
+	bool occupied =
+		daemon_link_in(link, DAEMON_SERVING) || daemon_link_in(link, DAEMON_CANDIDATE);
+	int r;
 
-	link->dialler_said = r == 0;
-	return r;
-}
-
-static int daemon_link_said_active(struct daemon_link *link, const union daemon_link_message *m)
-{
-	if (!link->dialler_said)
+	if (m->dialler.take_over > 1 || (peer->phase != DAEMON_GREETED && m->dialler.take_over))
 		return -EPROTO;
-	return sandboxes_active(link->sandboxes, &m->active);
+	r = dialler_resolvers(link->dialler, peer->pid, &m->dialler);
+	if (r < 0 || peer->phase != DAEMON_GREETED)
+		return r;
+	peer->taking = m->dialler.take_over;
+	if (occupied && !peer->taking)
+		return -EBUSY;
+	sandboxes_link_up(link->sandboxes, daemon_peer_slot(peer));
+	daemon_peer_to(peer, peer->taking ? DAEMON_CANDIDATE : DAEMON_SERVING);
+	if (!peer->taking)
+		sandboxes_serve(link->sandboxes, daemon_peer_slot(peer), peer->pid);
+	return 0;
 }
 
-static int daemon_link_said_gone(struct daemon_link *link, const union daemon_link_message *m)
+static int daemon_link_said_active(struct daemon_peer *peer, const union daemon_link_message *m)
+{
+	if (peer->phase == DAEMON_GREETED)
+		return -EPROTO;
+	if (peer->phase == DAEMON_CANDIDATE && m->active.error)
+		return -ECANCELED; /* it has said why, to whoever started it */
+	return sandboxes_active(peer->link->sandboxes, daemon_peer_slot(peer), &m->active);
+}
+
+static int daemon_link_said_gone(struct daemon_peer *peer, const union daemon_link_message *m)
 {
 	if (strnlen(m->name.id, sizeof(m->name.id)) == sizeof(m->name.id))
 		return -EPROTO;
-	return sandboxes_gone(link->sandboxes, m->name.id);
+	return sandboxes_gone(peer->link->sandboxes, daemon_peer_slot(peer), m->name.id);
+}
+
+static int daemon_link_said_draining(struct daemon_peer *peer, const union daemon_link_message *m)
+{
+	(void)m; /* nothing but the word */
+	if (!peer->drain_owed)
+		return -EPROTO;
+	peer->drain_owed = false;
+	return 0;
 }
 
 /* What a daemon may say; whether it is its turn is the sandboxes' question. */
 static const struct {
 	uint32_t op;
 	size_t size;
-	int (*said)(struct daemon_link *link, const union daemon_link_message *m);
+	int (*said)(struct daemon_peer *peer, const union daemon_link_message *m);
 } daemon_link_table[] = {
 	{PROTO_ACTIVE, sizeof(struct proto_active), daemon_link_said_active},
 	{PROTO_GONE, sizeof(struct proto_name), daemon_link_said_gone},
 	{PROTO_DIALLER, sizeof(struct proto_dialler), daemon_link_said_dialler},
+	{PROTO_DRAINING, sizeof(struct proto_word), daemon_link_said_draining},
 };
 
-static void daemon_link_drop(struct daemon_link *link)
-{
-	if (link->peer.fd < 0)
-		return;
-	loop_forget(link->loop, &link->peer);
-	(void)close(link->peer.fd); /* nothing is pending that matters */
-	link->peer.fd = -1;
-	cleanup_close(&link->pidfd);
-	link->pidfd = -1;
-	link->blocked = false;
-	link->dialler_said = false;
-	sandboxes_link_down(link->sandboxes);
-}
-
-static int daemon_link_receive(struct daemon_link *link)
+static int daemon_link_receive(struct daemon_peer *peer)
 {
 	union daemon_link_message m;
 	size_t nfds = 0;
-	long n = fdpass_recv(link->peer.fd, &m, sizeof(m), NULL, &nfds);
+	long n = fdpass_recv(peer->source.fd, &m, sizeof(m), NULL, &nfds);
 
 	if (n < 0)
 		return (int)n;
@@ -103,163 +148,119 @@ static int daemon_link_receive(struct daemon_link *link)
 		return -EPROTO;
 	for (size_t i = 0; i < ARRAY_SIZE(daemon_link_table); i++)
 		if (daemon_link_table[i].op == m.head.op && daemon_link_table[i].size == (size_t)n)
-			return daemon_link_table[i].said(link, &m);
+			return daemon_link_table[i].said(peer, &m);
 	return -EPROTO;
 }
 
-static void daemon_link_ready(struct loop_source *source, uint32_t events)
-{
-	struct daemon_link *link = container_of(source, struct daemon_link, peer);
-	int r = 0;
+/* ---- connections */
 
-	if (events & EPOLLOUT)
-		daemon_link_pump(link);
-	if (link->peer.fd >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		r = daemon_link_receive(link);
-	if (r == 0 || r == -EAGAIN)
+/* The rest of its end, once the slot is free. */
+static void daemon_link_dropped(struct daemon_link *link, enum daemon_phase was)
+{
+	if (link->listener.fd < 0)
+		return; /* the helper ends */
+	if (was == DAEMON_CANDIDATE)
+		hand_over_failed(link);
+	if (!link->outage->down && !daemon_link_in(link, DAEMON_SERVING) &&
+		(was == DAEMON_SERVING || was == DAEMON_CANDIDATE))
+		outage_begins(link->outage);
+	hand_over_look(link);
+}
+
+void daemon_link_drop(struct daemon_peer *peer)
+{
+	struct daemon_link *link = peer->link;
+	enum daemon_phase was = peer->phase;
+
+	if (peer->source.fd < 0)
 		return;
-	if (r == -EPIPE || r == -ECONNRESET)
-		log_warn("the daemon is gone; %zu sandboxes stay and their connections wait",
-			link->sandboxes->count);
+	loop_forget(link->loop, &peer->source);
+	(void)close(peer->source.fd); /* nothing is pending that matters */
+	if (was == DAEMON_DRAINING) {
+		cleanup_close(&link->handed);
+		link->handed = TAKE_FD(peer->pidfd);
+		link->handed_pid = peer->pid;
+	}
+	cleanup_close(&peer->pidfd);
+	*peer = (struct daemon_peer){.link = link, .source = {-1, peer->source.ready}, .pidfd = -1};
+	sandboxes_link_down(link->sandboxes, daemon_peer_slot(peer));
+	daemon_link_dropped(link, was);
+}
+
+static void daemon_link_ended(struct daemon_peer *peer, int r)
+{
+	bool closed = r == -EPIPE || r == -ECONNRESET;
+
+	if (closed && peer->phase == DAEMON_DRAINING)
+		log_info("the daemon of pid %d, which handed over, is gone", (int)peer->pid);
+	else if (closed)
+		log_warn("the daemon of pid %d is gone; %zu sandboxes stay", (int)peer->pid,
+			peer->link->sandboxes->count);
+	else if (r == -ECANCELED)
+		log_warn("the daemon of pid %d does not take over: it refused a sandbox",
+			(int)peer->pid);
+	else if (r == -EBUSY)
+		log_warn("the daemon of pid %d is not heard: another serves, and it does not take "
+			 "over (--take-over)",
+			(int)peer->pid);
 	else
 		(void)log_errno(
 			r, "the daemon's message was not acceptable; its connection is closed");
-	daemon_link_drop(link);
+	daemon_link_drop(peer);
 }
 
-static int daemon_link_send(
-	struct daemon_link *link, const void *bytes, size_t n, const int *fds, size_t nfds)
+static void daemon_link_pump_one(struct daemon_peer *peer)
 {
-	int r = fdpass_send(link->peer.fd, bytes, n, fds, nfds);
-
-	if (r == -EAGAIN && !link->blocked) {
-		link->blocked = true;
-		(void)loop_change(
-			link->loop, &link->peer, EPOLLIN | EPOLLOUT); /* fd and source are sound */
-	}
-	return r;
-}
-
-static int daemon_link_offer(struct daemon_link *link, const struct sandbox *sandbox)
-{
-	const struct attachment *a = sandbox->attachment;
-	struct proto_offer offer = {
-		.head = {PROTO_OFFER, PROTO_VERSION},
-		.netns = a->cookie,
-		.nslots = a->listeners.nslots,
-		.has_v6 = a->routes.v6,
-		.mode = (uint8_t)a->mode,
-		.lane = (uint8_t)a->lane,
-	};
-	_cleanup_close_ int policy = document_new("sallyport-policy", a->policy, a->npolicy);
-	_cleanup_close_ int flows =
-		a->lane == PROTO_LANE_BPF ? programs_open_flows(a->programs) : -1;
-	int fds[PROTO_OFFER_FDS];
-	size_t n = 0;
-
-	if (policy < 0)
-		return policy;
-	if (a->lane == PROTO_LANE_BPF && flows < 0)
-		return flows;
-	offer.cgroup = a->cgroup_id;
-	memcpy(offer.id, a->id, sizeof(offer.id));
-	memcpy(offer.own4, a->own4, sizeof(offer.own4));
-	if (a->routes.v6)
-		memcpy(offer.own6, a->own6, sizeof(offer.own6));
-	attach_put_search(a, offer.search);
-	fds[n++] = policy;
-	if (a->lane == PROTO_LANE_BPF)
-		fds[n++] = flows;
-	for (unsigned int family = 0; family < proto_families(&offer); family++)
-		fds[n++] = a->listeners.dns[family];
-	for (unsigned int family = 0; family < proto_families(&offer); family++)
-		for (unsigned int i = 0; i < a->listeners.nslots; i++)
-			fds[n++] = a->listeners.tcp[family][i];
-	return daemon_link_send(link, &offer, sizeof(offer), fds, n);
-}
-
-static int daemon_link_withdraw(struct daemon_link *link, const struct sandbox *sandbox)
-{
-	struct proto_name name = {.head = {PROTO_WITHDRAW, PROTO_VERSION}};
-
-	memcpy(name.id, sandbox->attachment->id, sizeof(name.id));
-	return daemon_link_send(link, &name, sizeof(name), NULL, 0);
-}
-
-/* What is degraded of a sandbox, or ("") of the machine. */
-static int daemon_link_notes(struct daemon_link *link, const char *id, struct notes *notes)
-{
-	struct note *due;
 	int r;
 
-	while ((due = notes_due(notes))) {
-		struct proto_note note = {.head = {PROTO_NOTE, PROTO_VERSION}};
-
-		memcpy(note.id, id, strlen(id));
-		memcpy(note.feature, due->feature, sizeof(note.feature));
-		memcpy(note.reason, due->reason, sizeof(note.reason));
-		memcpy(note.remedy, due->remedy, sizeof(note.remedy));
-		r = daemon_link_send(link, &note, sizeof(note), NULL, 0);
-		if (r < 0)
-			return r;
-		notes_told(notes, due);
+	if (peer->source.fd < 0 || peer->phase == DAEMON_GREETED)
+		return;
+	r = daemon_tell_due(peer);
+	if (r < 0 && r != -EAGAIN) {
+		(void)log_errno(r, "cannot send to the daemon; its connection is closed");
+		daemon_link_drop(peer);
 	}
-	return 0;
-}
-
-static int daemon_link_pump_one(struct daemon_link *link, struct sandbox *sandbox)
-{
-	int r = 0;
-
-	if (sandbox->offer_due) {
-		r = daemon_link_offer(link, sandbox);
-		if (r < 0)
-			return r;
-		sandbox->offer_due = false;
-		sandbox->answer_owed = true;
-		sandbox->known = true;
-	}
-	if (sandbox->known && sandbox->state != SANDBOX_LEAVING) {
-		r = daemon_link_notes(link, sandbox->attachment->id, &sandbox->notes);
-		if (r < 0)
-			return r;
-	}
-	if (sandbox->withdraw_due) {
-		r = daemon_link_withdraw(link, sandbox);
-		if (r < 0)
-			return r;
-		sandbox->withdraw_due = false;
-	}
-	return 0;
 }
 
 void daemon_link_pump(struct daemon_link *link)
 {
-	int r = 0;
-
-	if (link->peer.fd < 0)
-		return;
-	r = daemon_link_notes(link, "", &link->sandboxes->notes);
-	for (struct sandbox *one = link->sandboxes->first; one && r == 0; one = one->next)
-		r = daemon_link_pump_one(link, one);
-	if (r == 0 && link->blocked) {
-		link->blocked = false;
-		(void)loop_change(link->loop, &link->peer, EPOLLIN); /* fd and source are sound */
-	}
-	if (r < 0 && r != -EAGAIN) {
-		(void)log_errno(r, "cannot send to the daemon; its connection is closed");
-		daemon_link_drop(link);
-	}
+	for (size_t i = 0; i < PROTO_DAEMONS; i++)
+		daemon_link_pump_one(&link->peers[i]);
+	hand_over_look(link);
 }
 
-/* A daemon that died may not have been noticed yet when its successor is at the door. */
+int daemon_link_tick(struct daemon_link *link)
+{
+	return hand_over_tick(link);
+}
+
+static void daemon_link_ready(struct loop_source *source, uint32_t events)
+{
+	struct daemon_peer *peer = container_of(source, struct daemon_peer, source);
+	int r = 0;
+
+	if (events & EPOLLOUT)
+		daemon_link_pump_one(peer);
+	if (peer->source.fd >= 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+		r = daemon_link_receive(peer);
+	if (r == -EAGAIN)
+		return;
+	if (r < 0)
+		daemon_link_ended(peer, r);
+	else
+		hand_over_look(peer->link);
+}
+
+/* Daemons that died may not have been noticed yet when their successor is at the door. */
 static void daemon_link_drop_dead(struct daemon_link *link)
 {
-	struct pollfd dead = {.fd = link->peer.fd, .events = POLLRDHUP};
+	for (size_t i = 0; i < PROTO_DAEMONS; i++) {
+		struct pollfd dead = {.fd = link->peers[i].source.fd, .events = POLLRDHUP};
 
-	if (link->peer.fd >= 0 && poll(&dead, 1, 0) > 0 &&
-		(dead.revents & (POLLRDHUP | POLLHUP | POLLERR)))
-		daemon_link_drop(link);
+		if (dead.fd >= 0 && poll(&dead, 1, 0) > 0 &&
+			(dead.revents & (POLLRDHUP | POLLHUP | POLLERR)))
+			daemon_link_ended(&link->peers[i], -EPIPE);
+	}
 }
 
 /* A daemon that cannot be guarded serves all the same, and its status says so. */
@@ -277,37 +278,59 @@ static void daemon_link_guard(struct daemon_link *link, const struct ucred *peer
 }
 
 /* Takes the descriptor over, also when it fails. */
-static int daemon_link_greet(struct daemon_link *link, int fd, const struct ucred *peer)
+static int daemon_link_greet(struct daemon_peer *peer, int fd, const struct ucred *cred)
 {
-	const struct proto_hello hello = {
-		.head = {PROTO_HELLO, PROTO_VERSION},
-		.abi = CAPTURE_ABI,
-		.bpf = link->programs != NULL,
-	};
-	int maps[PROGRAMS_SHARED], r;
+	struct daemon_link *link = peer->link;
+	int r;
 
-	link->peer.fd = fd;
-	r = loop_watch(link->loop, &link->peer, EPOLLIN);
+	peer->source.fd = fd;
+	peer->phase = DAEMON_GREETED;
+	peer->pid = cred->pid;
+	r = loop_watch(link->loop, &peer->source, EPOLLIN);
 	if (r < 0) {
 		(void)close(fd); /* nothing was sent */
-		link->peer.fd = -1;
+		peer->source.fd = -1;
 		return r;
 	}
-	link->pidfd = pidfd_open(peer->pid, 0); /* only to end it: see daemon_link_done() */
-	daemon_link_guard(link, peer);
-	sandboxes_link_up(link->sandboxes, peer->pid);
-	if (link->programs)
-		programs_shared_fds(link->programs, maps);
-	r = daemon_link_send(
-		link, &hello, sizeof(hello), maps, link->programs ? PROGRAMS_SHARED : 0);
+	peer->pidfd = pidfd_open(cred->pid, 0); /* only to end it */
+	daemon_link_guard(link, cred);
+	r = daemon_tell_hello(peer);
 	if (r < 0)
-		daemon_link_drop(link);
-	else
-		daemon_link_pump(link);
+		daemon_link_drop(peer);
 	return r;
 }
 
-static int daemon_link_admit(struct daemon_link *link, int fd, struct ucred *ret)
+static bool daemon_link_handed_over(const struct daemon_link *link, pid_t pid)
+{
+	struct pollfd ended = {.fd = link->handed, .events = POLLIN};
+
+	return link->handed >= 0 && link->handed_pid == pid && poll(&ended, 1, 0) == 0;
+}
+
+/* The peer for a process that may connect. 0 or -errno. */
+static int daemon_link_place(struct daemon_link *link, pid_t pid, struct daemon_peer **ret)
+{
+	struct daemon_peer *free = NULL;
+	pid_t other = 0;
+
+	for (size_t i = 0; i < PROTO_DAEMONS; i++) {
+		struct daemon_peer *peer = &link->peers[i];
+
+		if (peer->source.fd < 0)
+			free = free ? free : peer;
+		else if (peer->pid == pid || peer->phase == DAEMON_GREETED)
+			return -EBUSY; /* nobody takes over from itself; one at a time */
+		else
+			other = peer->pid;
+	}
+	if (!free || dialler_busy(link->dialler, pid, other))
+		return -EBUSY;
+	*ret = free;
+	return 0;
+}
+
+static int daemon_link_admit(
+	struct daemon_link *link, int fd, struct ucred *ret, struct daemon_peer **ret_peer)
 {
 	socklen_t n = sizeof(*ret);
 
@@ -318,44 +341,52 @@ static int daemon_link_admit(struct daemon_link *link, int fd, struct ucred *ret
 	if (sandboxes_hold(link->sandboxes, fd, ret->pid))
 		return -EPERM;
 	daemon_link_drop_dead(link);
-	return link->peer.fd >= 0 || dialler_busy(link->dialler, ret->pid) ? -EBUSY : 0;
+	if (daemon_link_handed_over(link, ret->pid))
+		return -EPERM;
+	return daemon_link_place(link, ret->pid, ret_peer);
 }
 
 static void daemon_link_accept(struct loop_source *source, uint32_t events)
 {
 	struct daemon_link *link = container_of(source, struct daemon_link, listener);
 	_cleanup_close_ int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct ucred peer = {0};
+	struct daemon_peer *peer = NULL;
+	struct ucred cred = {0};
 	int r;
 
 	(void)events; /* only readiness is watched */
 	if (fd < 0)
 		return;
-	r = daemon_link_admit(link, fd, &peer);
+	r = daemon_link_admit(link, fd, &cred, &peer);
 	if (r == 0)
-		r = daemon_link_greet(link, TAKE_FD(fd), &peer);
+		r = daemon_link_greet(peer, TAKE_FD(fd), &cred);
 	if (r < 0) {
-		(void)log_errno(r, "link.sock: pid %d of uid %u was not accepted", (int)peer.pid,
-			(unsigned int)peer.uid);
+		(void)log_errno(r, "link.sock: pid %d of uid %u was not accepted", (int)cred.pid,
+			(unsigned int)cred.uid);
 		return;
 	}
-	log_info("the daemon is connected, pid %d", (int)peer.pid);
+	log_info("the daemon is connected, pid %d", (int)cred.pid);
 }
 
-int daemon_link_init(struct daemon_link *link, struct loop *loop, struct sandboxes *sandboxes,
-	int listener, const struct programs *programs, struct dialler *dialler, uid_t uid)
+/* ---- life */
+
+int daemon_link_init(struct daemon_link *link, const struct daemon_link_setup *setup, int listener)
 {
 	*link = (struct daemon_link){
-		.loop = loop,
-		.sandboxes = sandboxes,
+		.loop = setup->loop,
+		.sandboxes = setup->sandboxes,
+		.programs = setup->programs,
+		.dialler = setup->dialler,
+		.outage = setup->outage,
+		.state = setup->state,
+		.uid = setup->uid,
 		.listener = {listener, daemon_link_accept},
-		.peer = {-1, daemon_link_ready},
-		.pidfd = -1,
-		.programs = programs,
-		.dialler = dialler,
-		.uid = uid,
+		.handed = -1,
 	};
-	return loop_watch(loop, &link->listener, EPOLLIN);
+	for (size_t i = 0; i < PROTO_DAEMONS; i++)
+		link->peers[i] = (struct daemon_peer){
+			.link = link, .source = {-1, daemon_link_ready}, .pidfd = -1};
+	return loop_watch(link->loop, &link->listener, EPOLLIN);
 }
 
 static void daemon_link_terminate(int pidfd)
@@ -370,13 +401,15 @@ static void daemon_link_terminate(int pidfd)
 
 void daemon_link_done(struct daemon_link *link, bool end)
 {
-	_cleanup_close_ int pidfd = link->pidfd;
-
-	link->pidfd = -1;
-	daemon_link_drop(link);
 	loop_forget(link->loop, &link->listener);
 	cleanup_close(&link->listener.fd);
 	link->listener.fd = -1;
-	if (end && pidfd >= 0)
-		daemon_link_terminate(pidfd);
+	for (size_t i = 0; i < PROTO_DAEMONS; i++) {
+		_cleanup_close_ int pidfd = TAKE_FD(link->peers[i].pidfd);
+
+		daemon_link_drop(&link->peers[i]);
+		if (end && pidfd >= 0)
+			daemon_link_terminate(pidfd);
+	}
+	cleanup_close(&link->handed);
 }

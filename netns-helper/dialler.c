@@ -2,13 +2,16 @@
 /*
  * dialler.c – see dialler.h.
  *
+ * At most two processes are guarded: the daemon, and the one that takes over from it. Each has exceptions of its own
+ * (its resolvers), which are in one map: while there are two, both may reach what either has said.
+ *
  * A process is known by a pidfd, not by its connection: a daemon that somebody has taken over may hang up, and must not be
  * rid of the programs by that, nor be asked for its resolvers again as if it were new.
  *
- * The links are pinned as those of the sandboxes are (links/_dialler, which is no sandbox's id): they hold while the helper
+ * The links are pinned as those of the sandboxes are (links/_dialler and links/_dialler2, which are no sandbox's ids): they hold while the helper
  * is away. The next one takes them off when it clears its pins, and puts them on when the daemon has come to it.
  *
- * Owns: the pidfd, the cgroup's descriptor, the pins, the entries of the two maps. #syscalls: pidfd_open poll openat bpf, those of pins.c
+ * Owns: the pidfds, the cgroups' descriptors, the pins, the entries of the two maps. #syscalls: pidfd_open poll openat bpf, those of pins.c
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +39,6 @@
 #include "model/range.h"
 #include "bpf/capture.skel.h"
 
-#define DIALLER_PINS "_dialler"
-
 enum { DIALLER_PORT_DNS = 53 };
 
 static const struct {
@@ -51,20 +52,30 @@ static const struct {
 };
 enum { DIALLER_HOOKS = ARRAY_SIZE(dialler_hooks) };
 
-static_assert((int)PROTO_RESOLVERS <= (int)CAPTURE_DIAL_EXCEPTIONS, "the map holds them");
+static const char *const dialler_pins[] = {"_dialler", "_dialler2"}; /* no ids of sandboxes */
 
-struct dialler {
-	struct programs *programs;
-	struct loop *loop;
+static_assert(ARRAY_SIZE(dialler_pins) == DIALLER_PROCESSES, "a name for each");
+static_assert(2 * (int)PROTO_RESOLVERS <= (int)CAPTURE_DIAL_EXCEPTIONS, "the map holds them");
+
+/* One process. */
+struct dialler_guard {
+	struct dialler *dialler;
+	const char *pins; /* the name under which its links are pinned */
 	struct loop_source process; /* its pidfd, owned; -1 = none is guarded */
 	pid_t pid;
 	bool guarded; /* the programs are on its cgroup */
-	bool remove; /* that goes with it */
 	int cgroup; /* owned: its directory, and where that is */
 	struct cgroup_path path;
 	bool said; /* it has told its resolvers */
 	struct capture_dial_key exceptions[CAPTURE_DIAL_EXCEPTIONS];
 	size_t nexceptions;
+};
+
+struct dialler {
+	struct programs *programs;
+	struct loop *loop;
+	bool remove; /* a process's cgroup goes with it */
+	struct dialler_guard guards[DIALLER_PROCESSES];
 	struct dial_openings openings;
 };
 
@@ -90,7 +101,7 @@ static bool dialler_within(const struct capture_dial_key *some, size_t n,
 }
 
 static bool dialler_acceptable(
-	const struct dialler *d, const struct capture_dial_key *new, size_t n)
+	const struct dialler_guard *g, const struct capture_dial_key *new, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct addr at = {.port = new[i].port};
@@ -101,32 +112,55 @@ static bool dialler_acceptable(
 		if (new[i].port != DIALLER_PORT_DNS && range_dialler(&at) == RANGE_METADATA)
 			return false;
 	}
-	return !d->said || (dialler_within(new, n, d->exceptions, d->nexceptions) &&
-				   dialler_within(d->exceptions, d->nexceptions, new, n));
+	return !g->said || (dialler_within(new, n, g->exceptions, g->nexceptions) &&
+				   dialler_within(g->exceptions, g->nexceptions, new, n));
+}
+
+/* Whether another process has the exception as well: the map is one for all. */
+static bool dialler_shared(const struct dialler_guard *g, const struct capture_dial_key *key)
+{
+	for (size_t i = 0; i < DIALLER_PROCESSES; i++) {
+		const struct dialler_guard *other = &g->dialler->guards[i];
+
+		if (other != g && dialler_has(other->exceptions, other->nexceptions, key))
+			return true;
+	}
+	return false;
 }
 
 /* The new ones first: what stays is never away. */
-static int dialler_except(struct dialler *d, const struct capture_dial_key *new, size_t n)
+static int dialler_except(struct dialler_guard *g, const struct capture_dial_key *new, size_t n)
 {
-	int map = bpf_map__fd(d->programs->bpf->maps.dial_exceptions), r = 0;
+	int map = bpf_map__fd(g->dialler->programs->bpf->maps.dial_exceptions), r = 0;
 	const uint8_t yes = 1;
 
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = bpf_map_update_elem(map, &new[i], &yes, BPF_ANY);
-	for (size_t i = 0; r == 0 && i < d->nexceptions; i++)
-		if (!dialler_has(new, n, &d->exceptions[i]))
-			(void)bpf_map_delete_elem(map, &d->exceptions[i]);
+	for (size_t i = 0; r == 0 && i < g->nexceptions; i++)
+		if (!dialler_has(new, n, &g->exceptions[i]) &&
+			!dialler_shared(g, &g->exceptions[i]))
+			(void)bpf_map_delete_elem(map, &g->exceptions[i]);
 	if (r < 0)
 		return r;
 	if (n > 0)
-		memcpy(d->exceptions, new, n * sizeof(*new));
-	d->nexceptions = n;
+		memcpy(g->exceptions, new, n * sizeof(*new));
+	g->nexceptions = n;
 	return 0;
 }
 
-int dialler_resolvers(struct dialler *d, const struct proto_dialler *said)
+static struct dialler_guard *dialler_find(struct dialler *d, pid_t pid)
+{
+	for (size_t i = 0; i < DIALLER_PROCESSES; i++)
+		if (d->guards[i].guarded && d->guards[i].pid == pid)
+			return &d->guards[i];
+	return NULL;
+}
+
+int dialler_resolvers(struct dialler *d, pid_t pid, const struct proto_dialler *said)
 {
 	struct capture_dial_key new[PROTO_RESOLVERS] = {0};
+	static const struct dialler_guard none;
+	struct dialler_guard *g;
 	int r;
 
 	if (said->n > PROTO_RESOLVERS)
@@ -137,12 +171,13 @@ int dialler_resolvers(struct dialler *d, const struct proto_dialler *said)
 		memcpy(new[i].ip, said->resolvers[i].ip, sizeof(new[i].ip));
 		new[i].port = said->resolvers[i].port;
 	}
-	if (!dialler_acceptable(d, new, said->n))
+	g = dialler_find(d, pid);
+	if (!dialler_acceptable(g ? g : &none, new, said->n))
 		return -EPROTO;
-	if (!d->guarded)
+	if (!g)
 		return 0; /* there is nothing that it would be excepted from */
-	r = dialler_except(d, new, said->n);
-	d->said = r == 0;
+	r = dialler_except(g, new, said->n);
+	g->said = r == 0;
 	return r;
 }
 
@@ -155,61 +190,69 @@ int dialler_open(struct dialler *d, struct capture_opening *all, size_t n, struc
 
 /* ---- the process */
 
-static void dialler_release(struct dialler *d)
+static void dialler_release(struct dialler_guard *g)
 {
-	for (size_t i = 0; d->guarded && i < DIALLER_HOOKS; i++)
-		pins_drop_link(&d->programs->pins, DIALLER_PINS, dialler_hooks[i].program);
-	d->guarded = false;
-	(void)dialler_except(d, NULL, 0); /* removing cannot fail */
-	d->said = false;
-	if (d->process.fd < 0)
+	struct dialler *d = g->dialler;
+
+	for (size_t i = 0; g->guarded && i < DIALLER_HOOKS; i++)
+		pins_drop_link(&d->programs->pins, g->pins, dialler_hooks[i].program);
+	g->guarded = false;
+	(void)dialler_except(g, NULL, 0); /* removing cannot fail */
+	g->said = false;
+	if (g->process.fd < 0)
 		return; /* none was guarded */
-	loop_forget(d->loop, &d->process);
-	(void)close(d->process.fd); /* nothing is pending */
-	d->process.fd = -1;
+	loop_forget(d->loop, &g->process);
+	(void)close(g->process.fd); /* nothing is pending */
+	g->process.fd = -1;
 	if (d->remove)
-		(void)cgroup_remove(d->cgroup, d->path.text); /* not while somebody is in it */
-	(void)close(TAKE_FD(d->cgroup)); /* only looked at */
+		(void)cgroup_remove(g->cgroup, g->path.text); /* not while somebody is in it */
+	(void)close(TAKE_FD(g->cgroup)); /* only looked at */
 }
 
 static void dialler_ended(struct loop_source *source, uint32_t events)
 {
-	struct dialler *d = container_of(source, struct dialler, process);
+	struct dialler_guard *g = container_of(source, struct dialler_guard, process);
 
 	(void)events; /* a pidfd tells the end only */
 	if (source->fd >= 0)
-		dialler_release(d);
+		dialler_release(g);
 }
 
-/* The end may not have been noticed yet. */
+/* Ends may not have been noticed yet. */
 static void dialler_look(struct dialler *d)
 {
-	struct pollfd ended = {.fd = d->process.fd, .events = POLLIN};
+	for (size_t i = 0; i < DIALLER_PROCESSES; i++) {
+		struct dialler_guard *g = &d->guards[i];
+		struct pollfd ended = {.fd = g->process.fd, .events = POLLIN};
 
-	if (d->process.fd >= 0 && poll(&ended, 1, 0) > 0)
-		dialler_release(d);
+		if (g->process.fd >= 0 && poll(&ended, 1, 0) > 0)
+			dialler_release(g);
+	}
 }
 
-bool dialler_busy(struct dialler *d, pid_t pid)
+bool dialler_busy(struct dialler *d, pid_t pid, pid_t other)
 {
 	if (!d)
 		return false;
 	dialler_look(d);
-	return d->guarded && d->pid != pid;
+	for (size_t i = 0; i < DIALLER_PROCESSES; i++)
+		if (d->guards[i].guarded && d->guards[i].pid != pid && d->guards[i].pid != other)
+			return true;
+	return false;
 }
 
-static int dialler_watch(struct dialler *d, pid_t pid)
+static int dialler_watch(struct dialler_guard *g, pid_t pid)
 {
 	int r;
 
-	d->process.fd = pidfd_open(pid, 0);
-	if (d->process.fd < 0)
+	g->process.fd = pidfd_open(pid, 0);
+	if (g->process.fd < 0)
 		return -errno;
-	d->pid = pid;
-	r = loop_watch(d->loop, &d->process, EPOLLIN);
+	g->pid = pid;
+	r = loop_watch(g->dialler->loop, &g->process, EPOLLIN);
 	if (r < 0) {
-		(void)close(d->process.fd); /* nothing is pending */
-		d->process.fd = -1;
+		(void)close(g->process.fd); /* nothing is pending */
+		g->process.fd = -1;
 	}
 	return r;
 }
@@ -235,43 +278,51 @@ static int dialler_cgroup(pid_t pid, struct cgroup_path *ret, struct fault *f)
 	return TAKE_FD(fd);
 }
 
-static int dialler_link(struct dialler *d, size_t hook)
+static int dialler_link(struct dialler_guard *g, size_t hook)
 {
-	struct bpf_program *program = bpf_object__find_program_by_name(
-		d->programs->bpf->obj, dialler_hooks[hook].program);
+	struct programs *programs = g->dialler->programs;
+	struct bpf_program *program =
+		bpf_object__find_program_by_name(programs->bpf->obj, dialler_hooks[hook].program);
 	_cleanup_close_ int link = bpf_link_create(
-		bpf_program__fd(program), d->cgroup, dialler_hooks[hook].type, NULL);
+		bpf_program__fd(program), g->cgroup, dialler_hooks[hook].type, NULL);
 
 	if (link < 0)
 		return link;
-	return pins_put_link(&d->programs->pins, DIALLER_PINS, dialler_hooks[hook].program, link);
+	return pins_put_link(&programs->pins, g->pins, dialler_hooks[hook].program, link);
+}
+
+static int dialler_begin(struct dialler_guard *g, pid_t pid, struct fault *f)
+{
+	int r = dialler_cgroup(pid, &g->path, f);
+
+	if (r < 0)
+		return r;
+	g->cgroup = r;
+	r = dialler_watch(g, pid);
+	if (r < 0) {
+		(void)close(TAKE_FD(g->cgroup)); /* only looked at */
+		return fault_set(f, r, "cannot watch the process: %s", strerror(-r));
+	}
+	g->guarded = true; /* in part, from here on */
+	for (size_t i = 0; r == 0 && i < DIALLER_HOOKS; i++)
+		r = dialler_link(g, i);
+	if (r == 0)
+		return 0;
+	dialler_release(g);
+	return fault_set(f, r, "the kernel does not take the programs there: %s", strerror(-r));
 }
 
 int dialler_guard(struct dialler *d, pid_t pid, struct fault *f)
 {
-	int r;
-
 	if (!d)
 		return fault_set(f, -EOPNOTSUPP, "the helper has no BPF");
 	dialler_look(d);
-	if (d->guarded)
+	if (dialler_find(d, pid))
 		return 0;
-	r = dialler_cgroup(pid, &d->path, f);
-	if (r < 0)
-		return r;
-	d->cgroup = r;
-	r = dialler_watch(d, pid);
-	if (r < 0) {
-		(void)close(TAKE_FD(d->cgroup)); /* only looked at */
-		return fault_set(f, r, "cannot watch the process: %s", strerror(-r));
-	}
-	d->guarded = true; /* in part, from here on */
-	for (size_t i = 0; r == 0 && i < DIALLER_HOOKS; i++)
-		r = dialler_link(d, i);
-	if (r == 0)
-		return 0;
-	dialler_release(d);
-	return fault_set(f, r, "the kernel does not take the programs there: %s", strerror(-r));
+	for (size_t i = 0; i < DIALLER_PROCESSES; i++)
+		if (!d->guards[i].guarded)
+			return dialler_begin(&d->guards[i], pid, f);
+	return fault_set(f, -EBUSY, "two other daemons are guarded");
 }
 
 /* ---- life */
@@ -285,11 +336,12 @@ int dialler_new(struct programs *programs, struct loop *loop, bool remove, struc
 
 	if (!d)
 		return fault_set(f, -ENOMEM, "no memory");
-	*d = (struct dialler){.programs = programs,
-		.loop = loop,
-		.process = {-1, dialler_ended},
-		.remove = remove,
-		.cgroup = -1};
+	*d = (struct dialler){.programs = programs, .loop = loop, .remove = remove};
+	for (size_t i = 0; i < DIALLER_PROCESSES; i++)
+		d->guards[i] = (struct dialler_guard){.dialler = d,
+			.pins = dialler_pins[i],
+			.process = {-1, dialler_ended},
+			.cgroup = -1};
 	r = programs_open_account(programs, CAPTURE_DIALLER, &verdicts, &budgets);
 	r = r ? r
 	      : pins_put_map(&programs->pins, "dial_exceptions",
@@ -309,7 +361,8 @@ void dialler_free(struct dialler *d)
 {
 	if (!d)
 		return;
-	dialler_release(d);
+	for (size_t i = 0; i < DIALLER_PROCESSES; i++)
+		dialler_release(&d->guards[i]);
 	dial_openings_close(&d->openings, bpf_map__fd(d->programs->bpf->maps.dial_openings));
 	free(d);
 }

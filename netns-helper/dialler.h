@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dialler.h – the programs of bpf/dialler.bpf.c on the daemon's own cgroup: where its sockets may go. Life: new → for each
+ * dialler.h – the programs of bpf/dialler.bpf.c on the daemon's own cgroup: where its sockets may go; of two while one takes over from the other. Life: new → for each
  * daemon guard → (they go when the process ends, not when it hangs up) → free.
  */
 #ifndef SALLYPORT_NETNS_HELPER_DIALLER_H
@@ -23,8 +23,13 @@ int dialler_new(struct programs *programs, struct loop *loop, bool remove, struc
 /* Takes the programs off. Takes NULL. */
 void dialler_free(struct dialler *d);
 
-/* Whether another process that is guarded still lives: no other may be the daemon until it is gone. */
-bool dialler_busy(struct dialler *d, pid_t pid);
+enum { DIALLER_PROCESSES = 2 }; /* guarded at once */
+
+/*
+ * Whether a process that is guarded still lives, another one than this and `other` (0 = none), which is connected: no third
+ * may be a daemon until it is gone.
+ */
+bool dialler_busy(struct dialler *d, pid_t pid, pid_t other);
 
 /*
  * Puts the programs on the cgroup of the process, if that holds nothing else; nothing to do for one that is guarded already.
@@ -37,7 +42,7 @@ int dialler_guard(struct dialler *d, pid_t pid, struct fault *f);
  * entries of port 53 may change: what has taken it over cannot open itself a way. A metadata address only at port 53. 0,
  * -EPROTO for what is not acceptable, another -errno.
  */
-int dialler_resolvers(struct dialler *d, const struct proto_dialler *said);
+int dialler_resolvers(struct dialler *d, pid_t pid, const struct proto_dialler *said);
 
 /* What the policies of all sandboxes open; see dial_openings_replace(). */
 int dialler_open(struct dialler *d, struct capture_opening *all, size_t n, struct fault *f);

@@ -17,8 +17,10 @@ enum { MAIN_USAGE = 64 }; /* EX_USAGE of sysexits.h */
 
 static int main_serve(const struct arguments *a)
 {
-	const struct serve_options options = {
-		.state = a->state, .daemon_user = a->daemon_user, .private = a->private};
+	const struct serve_options options = {.state = a->state,
+		.daemon_user = a->daemon_user,
+		.private = a->private,
+		.wait = arguments_wait(a)};
 
 	return serve(&options);
 }

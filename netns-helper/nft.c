@@ -13,6 +13,7 @@
  *   forward  drop
  *   resolver nft_resolver.c
  *   probe    nft_probe.c
+ *   outage   of the nft lane, nft_outage.c
  *   capture, prerouting   of the nft lane, nft_lane.c
  */
 #include <errno.h>
@@ -147,6 +148,8 @@ int nft_load(const struct nft_spec *spec)
 	else
 		nft_put_output(b);
 	nft_chain_put(b, "forward", "filter", NF_INET_FORWARD, NFT_PRIORITY, NF_DROP);
+	if (spec->lane == PROTO_LANE_NFT)
+		nft_outage_put(b, spec);
 	if (spec->lane == PROTO_LANE_NFT && !spec->closed) {
 		nft_batch_needs(b, "CONFIG_NFT_TPROXY");
 		nft_lane_put(b, spec);

@@ -20,6 +20,7 @@ struct nft_spec {
 	enum proto_mode mode;
 	enum proto_lane lane; /* PROTO_LANE_BPF or PROTO_LANE_NFT */
 	bool closed; /* refuses all but loopback and own addresses, whatever the rest says */
+	bool outage; /* nft lane: no daemon serves, what is for it is refused */
 	bool resolver; /* the container runtime's own resolver is at 127.0.0.11 */
 	uint8_t own4[4];
 	uint8_t own6[16];
@@ -44,6 +45,9 @@ int nft_load(const struct nft_spec *spec);
  * -errno with nothing changed. */
 int nft_set_hosts(const uint8_t (*hosts)[16], size_t n);
 int nft_set_locals(const uint8_t (*locals)[16], size_t n);
+
+/* Whether what is for the daemon is refused, in a table of the nft lane that is loaded. 0 or -errno with nothing changed. */
+int nft_set_outage(bool refuses);
 
 /* How many packets of the self-test (nft_probe.c) the table has counted. 0 or -errno, -ENOENT: the table is gone. */
 int nft_probe_count(uint64_t *ret);

@@ -49,6 +49,10 @@ void nft_probe_put(struct nft_batch *b, const char *chain);
 /* … and one rule that goes by the port alone. */
 void nft_probe_put_port(struct nft_batch *b, const char *chain);
 
+/* nft_outage.c: the chain `outage` of the nft lane. Wants the chain `refuse`. */
+void nft_outage_put(struct nft_batch *b, const struct nft_spec *spec);
+extern const char nft_outage_chain[];
+
 /* nft_resolver.c: the chain `resolver`, when the container runtime has one; and where it is. */
 void nft_resolver_put(struct nft_batch *b, const struct nft_spec *spec);
 extern const uint8_t nft_resolver[4];

@@ -3,10 +3,10 @@
  * nft_lane.c – capture without BPF: tproxy gives what came back in by lo to our transparent sockets.
  * The same order of questions as bpf/steer.bpf.c.
  *
- *   prerouting   not by lo: not ours to judge here. UDP to port 53, whatever the address: the DNS
- *                socket, and where that is gone refuse. TCP to port 53: capture. Loopback, own and
+ *   prerouting   not by lo: not ours to judge here. UDP to port 53, whatever the address: the chain
+ *                `outage`, the DNS socket, and where that is gone refuse. TCP to port 53: capture. Loopback, own and
  *                further local addresses: accept. TCP: capture.
- *   capture      a listener, chosen by the source port. A SYN that none took: refuse.
+ *   capture      the chain `outage`; a listener, chosen by the source port. A SYN that none took: refuse.
  *
  * tproxy only notes the socket in the packet; the destination stays what it was. So `input`, which
  * comes later, still sees every packet and refuses by address, and getsockname() of the accepted
@@ -68,6 +68,8 @@ static void nft_lane_put_capture(struct nft_batch *b, const struct nft_spec *spe
 	struct nft_rule r;
 
 	nft_chain_put_inner(b, "capture");
+	r = nft_rule_in(b, NFT_TABLE, "capture");
+	nft_rule_jump(&r, nft_outage_chain);
 	for (size_t i = 0; i < ARRAY_SIZE(nft_lane_families); i++) {
 		const struct nft_lane_family *f = &nft_lane_families[i];
 
@@ -109,6 +111,8 @@ void nft_lane_put(struct nft_batch *b, const struct nft_spec *spec)
 	r = nft_rule_in(b, NFT_TABLE, "prerouting");
 	nft_rule_interface(&r, NFT_META_IIF, NFT_LO, false);
 	nft_rule_accept(&r);
+	r = nft_lane_dns(b, IPPROTO_UDP);
+	nft_rule_jump(&r, nft_outage_chain);
 	for (size_t i = 0; i < ARRAY_SIZE(nft_lane_families); i++) {
 		r = nft_lane_dns(b, IPPROTO_UDP);
 		nft_lane_take(b, &r, &nft_lane_families[i], nft_lane_families[i].dns, NFT_DNS);

@@ -45,6 +45,13 @@ static void notes_remove(struct notes *n, struct note *note)
 	free(note);
 }
 
+/* Whole again, and everybody knows. */
+static void notes_settle(struct notes *n, struct note *note)
+{
+	if (!note->reason[0] && !note->due)
+		notes_remove(n, note);
+}
+
 int notes_set(struct notes *n, const char *feature, const char *reason, const char *remedy)
 {
 	struct note new = {.next = NULL}, *note;
@@ -66,7 +73,8 @@ int notes_set(struct notes *n, const char *feature, const char *reason, const ch
 	}
 	memcpy(note->reason, new.reason, sizeof(note->reason));
 	memcpy(note->remedy, new.remedy, sizeof(note->remedy));
-	note->due = true;
+	note->due = n->listeners;
+	notes_settle(n, note);
 	return 1;
 }
 
@@ -77,30 +85,42 @@ bool notes_hold(const struct notes *n, const char *feature)
 	return note && note->reason[0];
 }
 
-struct note *notes_due(const struct notes *n)
+struct note *notes_due(const struct notes *n, unsigned int slot)
 {
 	for (struct note *one = n->first; one; one = one->next)
-		if (one->due)
+		if (one->due & 1U << slot)
 			return one;
 	return NULL;
 }
 
-void notes_told(struct notes *n, struct note *note)
+void notes_told(struct notes *n, struct note *note, unsigned int slot)
 {
-	note->due = false;
-	if (!note->reason[0])
-		notes_remove(n, note);
+	note->due &= (uint8_t) ~(1U << slot);
+	notes_settle(n, note);
 }
 
-void notes_renew(struct notes *n)
+void notes_renew(struct notes *n, unsigned int slot)
 {
 	struct note *next;
 
+	n->listeners |= (uint8_t)(1U << slot);
 	for (struct note *one = n->first; one; one = next) {
 		next = one->next;
-		one->due = true;
-		if (!one->reason[0])
-			notes_remove(n, one);
+		if (one->reason[0])
+			one->due |= (uint8_t)(1U << slot);
+		else
+			notes_told(n, one, slot);
+	}
+}
+
+void notes_leave(struct notes *n, unsigned int slot)
+{
+	struct note *next;
+
+	n->listeners &= (uint8_t) ~(1U << slot);
+	for (struct note *one = n->first; one; one = next) {
+		next = one->next;
+		notes_told(n, one, slot);
 	}
 }
 

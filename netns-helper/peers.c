@@ -2,7 +2,7 @@
 /*
  * peers.c – helper.sock: root's requests, one table of what may be asked in which phase.
  *
- *   IDLE ──ATTACH, DETACH──▶ WAITING ──answered──▶ IDLE, or HOLDING after an attach that holds
+ *   IDLE ──ATTACH, DETACH, RELEASE──▶ WAITING ──answered──▶ IDLE, or HOLDING after an attach that holds
  *
  * A peer is freed by peers_reap() after the turn of the loop in which its connection ended. Why each
  * request is tolerable is said in serve.c.
@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "netns-helper/containers.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/peers.h"
 #include "netns-helper/proto.h"
@@ -55,6 +56,8 @@ union peer_message {
 	struct proto_head head;
 	struct proto_attach attach;
 	struct proto_name name;
+	struct proto_release release;
+	struct proto_note note;
 };
 
 static void peer_drop(struct peer *peer);
@@ -156,23 +159,58 @@ static struct sandbox *peer_named(const struct peer *peer, const char *id, struc
 	return sandbox;
 }
 
-static int answer_detach(struct peer *peer, const union peer_message *m, const int *fds)
+/* Takes the sandbox down; answered when that is complete. */
+static int peer_detaches(struct peer *peer, uint32_t op, struct sandbox *sandbox)
 {
 	struct sandbox_listener ended = {peer_told, peer};
+	struct fault fault = {""};
+
+	if (sandbox->asked_end.tell) {
+		(void)fault_set(&fault, -EBUSY, "--id: is being detached");
+		return peer_refused(peer, op, -EBUSY, &fault);
+	}
+	peer->op = op;
+	peer->phase = PEER_WAITING;
+	sandboxes_end(peer->peers->sandboxes, sandbox, -ECANCELED, "it was detached", ended);
+	return 0;
+}
+
+static int answer_detach(struct peer *peer, const union peer_message *m, const int *fds)
+{
 	struct fault fault = {""};
 	struct sandbox *sandbox = peer_named(peer, m->name.id, &fault);
 
 	(void)fds; /* none travel with it */
 	if (!sandbox)
 		return peer_refused(peer, PROTO_DETACH, -ENOENT, &fault);
-	if (sandbox->asked_end.tell) {
-		(void)fault_set(&fault, -EBUSY, "--id: is being detached");
-		return peer_refused(peer, PROTO_DETACH, -EBUSY, &fault);
-	}
-	peer->op = PROTO_DETACH;
-	peer->phase = PEER_WAITING;
-	sandboxes_end(peer->peers->sandboxes, sandbox, -ECANCELED, "it was detached", ended);
-	return 0;
+	return peer_detaches(peer, PROTO_DETACH, sandbox);
+}
+
+static int answer_release(struct peer *peer, const union peer_message *m, const int *fds)
+{
+	struct sandbox *sandbox = containers_find(peer->peers->sandboxes, m->release.owner);
+
+	(void)fds; /* none travel with it */
+	if (!sandbox)
+		return peer_answer(peer, PROTO_RELEASE, 0, "");
+	return peer_detaches(peer, PROTO_RELEASE, sandbox);
+}
+
+static int answer_degraded(struct peer *peer, const union peer_message *m, const int *fds)
+{
+	const struct proto_note *note = &m->note;
+	struct fault fault = {""};
+	const struct sandbox *sandbox = peer_named(peer, note->id, &fault);
+
+	(void)fds; /* none travel with it */
+	if (strnlen(note->feature, PROTO_FEATURE) == PROTO_FEATURE ||
+		strnlen(note->reason, PROTO_TEXT) == PROTO_TEXT ||
+		strnlen(note->remedy, PROTO_TEXT) == PROTO_TEXT || !note->feature[0])
+		return -EPROTO;
+	if (!sandbox)
+		return peer_refused(peer, PROTO_DEGRADED, -ENOENT, &fault);
+	sandboxes_note(peer->peers->sandboxes, note->id, note->feature, note->reason, note->remedy);
+	return peer_answer(peer, PROTO_DEGRADED, 0, "");
 }
 
 static int answer_list(struct peer *peer, const union peer_message *m, const int *fds)
@@ -198,7 +236,7 @@ static int answer_list(struct peer *peer, const union peer_message *m, const int
 			sandbox->daemon_failed ? " refused-by-daemon" : "", a->cgroup);
 	}
 	if (!sandbox)
-		reply.pid = (uint32_t)peer->peers->sandboxes->daemon;
+		reply.pid = (uint32_t)peer->peers->sandboxes->settled;
 	return fdpass_send(peer->source.fd, &reply, sizeof(reply), NULL, 0);
 }
 
@@ -236,6 +274,8 @@ static const struct {
 	{PROTO_DETACH, PEER_IDLE, false, sizeof(struct proto_name), 0, answer_detach},
 	{PROTO_LIST, PEER_IDLE | PEER_HOLDING, false, sizeof(struct proto_name), 0, answer_list},
 	{PROTO_ENTER, PEER_IDLE | PEER_HOLDING, false, sizeof(struct proto_name), 0, answer_enter},
+	{PROTO_RELEASE, PEER_IDLE, false, sizeof(struct proto_release), 0, answer_release},
+	{PROTO_DEGRADED, PEER_IDLE, false, sizeof(struct proto_note), 0, answer_degraded},
 };
 
 static int peer_dispatch(

@@ -30,22 +30,8 @@
 #include "bpf/capture.skel.h"
 
 /* The maps that people read, under their own names. */
-static const char *const programs_pinned[] = {
-	"about", "sandboxes", "verdicts", "refusals", "uses", "executables", "cgroups", "hosts"};
-
-enum { PROGRAMS_UNIX_CONNECT = 49, PROGRAMS_UNIX_SENDMSG = 50 }; /* Linux 6.7 */
-
-const struct programs_hook programs_hooks[PROGRAMS_HOOKS] = {
-	{BPF_CGROUP_INET4_CONNECT, "policy_connect4", false, false},
-	{BPF_CGROUP_INET6_CONNECT, "policy_connect6", false, false},
-	{BPF_CGROUP_UDP4_SENDMSG, "policy_sendmsg4", false, false},
-	{BPF_CGROUP_UDP6_SENDMSG, "policy_sendmsg6", false, false},
-	{BPF_CGROUP_INET_SOCK_CREATE, "create_socket", false, false},
-	{BPF_CGROUP_SOCK_OPS, "flows_sockops", false, false},
-	{BPF_CGROUP_INET_EGRESS, "egress_packet", true, false},
-	{PROGRAMS_UNIX_CONNECT, "unix_connect", false, true},
-	{PROGRAMS_UNIX_SENDMSG, "unix_sendmsg", false, true},
-};
+static const char *const programs_pinned[] = {"about", "sandboxes", "verdicts", "refusals", "uses",
+	"executables", "cgroups", "hosts", "heartbeat", "outage"};
 
 static int programs_print(enum libbpf_print_level level, const char *format, va_list ap)
 {
@@ -216,6 +202,15 @@ static int programs_fill_about(struct programs *p, struct fault *f)
 	return r < 0 ? fault_set(f, r, "cannot fill the map about: %s", strerror(-r)) : 0;
 }
 
+static int programs_fill_outage(struct programs *p, struct fault *f)
+{
+	const struct capture_outage outage = {.wait = 1};
+	const uint32_t only = 0;
+	int r = bpf_map_update_elem(bpf_map__fd(p->bpf->maps.outage), &only, &outage, BPF_ANY);
+
+	return r < 0 ? fault_set(f, r, "cannot fill the map outage: %s", strerror(-r)) : 0;
+}
+
 int programs_open_account(struct programs *p, uint64_t netns, bool *ret_verdicts, bool *ret_budgets)
 {
 	static const struct capture_verdicts none;
@@ -279,6 +274,8 @@ int programs_open(const char *pins, struct fault *f, struct programs **ret)
 	if (r == 0)
 		r = programs_fill_about(p, f);
 	if (r == 0)
+		r = programs_fill_outage(p, f);
+	if (r == 0)
 		r = programs_fill_unattached(p, f);
 	if (r == 0)
 		r = programs_pin(p, f);
@@ -307,6 +304,14 @@ void programs_judge_fds(const struct programs *p, int ret[PROGRAMS_JUDGE])
 	ret[2] = bpf_map__fd(p->bpf->maps.ranges);
 	ret[3] = bpf_map__fd(p->bpf->maps.hosts);
 	ret[4] = bpf_map__fd(p->bpf->maps.openings);
+	ret[5] = bpf_map__fd(p->bpf->maps.heartbeat);
+	ret[6] = bpf_map__fd(p->bpf->maps.outage);
+}
+
+void programs_outage_fds(const struct programs *p, struct programs_outage_fds *ret)
+{
+	ret->heartbeat = bpf_map__fd(p->bpf->maps.heartbeat);
+	ret->outage = bpf_map__fd(p->bpf->maps.outage);
 }
 
 const struct pins *programs_pins(const struct programs *p)

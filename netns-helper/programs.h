@@ -24,15 +24,22 @@ struct programs_sandbox;
 /*
  * Loads the programs, fills the address classes and pins the readable maps in `pins`, an existing
  * directory on a bpffs of this instance alone: what a helper that was killed left there, and on the
- * cgroups of its sandboxes, is detached and replaced.
+ * cgroups of its sandboxes, is detached and replaced. Until somebody writes the map `outage`, it
+ * says `wait`.
  */
 int programs_open(const char *pins, struct fault *f, struct programs **ret);
 /* What HELLO carries, in this order: the maps events, executables, cgroups, uses, verdicts, closed; borrowed. */
 enum { PROGRAMS_SHARED = 6 };
 void programs_shared_fds(const struct programs *p, int ret[PROGRAMS_SHARED]);
-/* What sk_lookup's programs share with these: the maps sandboxes, verdicts, ranges, hosts, openings, in this order; borrowed. */
-enum { PROGRAMS_JUDGE = 5 };
+/* What sk_lookup's programs share with these: the maps sandboxes, verdicts, ranges, hosts, openings, heartbeat, outage, in
+ * this order; borrowed. */
+enum { PROGRAMS_JUDGE = 7 };
 void programs_judge_fds(const struct programs *p, int ret[PROGRAMS_JUDGE]);
+/* The maps of bpf/outage.bpf.h; borrowed. */
+struct programs_outage_fds {
+	int heartbeat, outage;
+};
+void programs_outage_fds(const struct programs *p, struct programs_outage_fds *ret);
 /* The pins, where steer_program_attach() puts its link; borrowed. */
 const struct pins *programs_pins(const struct programs *p);
 /* Removes the pins and the programs. Every sandbox must be detached. Takes NULL. */

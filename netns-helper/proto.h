@@ -10,6 +10,10 @@
  *                reconnect; a NOTE for each feature that is, or is no longer, degraded
  *                daemon → helper PROTO_DIALLER first, then PROTO_ACTIVE for each OFFER, PROTO_GONE
  *                for each WITHDRAW
+ *
+ * A daemon whose DIALLER says take_over serves nothing until it is told SERVE. When it has said ACTIVE
+ * for every sandbox, the one that serves is told DRAIN, and answers DRAINING as soon as it accepts
+ * nothing any more and reads no event; then SERVE is said, and the old one ends when it is empty.
  */
 #ifndef SALLYPORT_PROTO_H
 #define SALLYPORT_PROTO_H
@@ -18,7 +22,7 @@
 #include <stdint.h>
 
 enum {
-	PROTO_VERSION = 2,
+	PROTO_VERSION = 3,
 	PROTO_ID = 64, /* a sandbox's id and NUL: [a-z0-9][a-z0-9_.-]{0,62} */
 	PROTO_TEXT = 512, /* an explanation for a person and NUL */
 	PROTO_NAME = 254, /* a DNS name and NUL */
@@ -31,10 +35,16 @@ enum {
 	PROTO_RESOLVERS = 16, /* exceptions of the dialler */
 	PROTO_FEATURE = 64, /* what is degraded and NUL */
 	PROTO_REPLY_MS = 10000, /* the daemon's time for an OFFER; then the attach fails */
+	PROTO_DAEMONS = 2, /* at once: one serves, one takes over or drains */
+	PROTO_DRAIN_MS = 5000, /* the daemon's time for DRAINING; then it is killed */
 };
 
 #define PROTO_OWN4 "192.0.2.1" /* the sandbox's own addresses, on its lo; also its name server */
 #define PROTO_OWN6 "2001:db8:53::1"
+
+/* Where a daemon that takes over listens for control.sock; the helper renames it before SERVE. */
+#define PROTO_CONTROL      "control.sock"
+#define PROTO_CONTROL_NEXT "control.sock.next"
 
 enum proto_op {
 	PROTO_ATTACH =
@@ -42,8 +52,11 @@ enum proto_op {
 	PROTO_DETACH,
 	PROTO_LIST, /* answered with the first sandbox behind the id, in the order of ids */
 	PROTO_ENTER, /* answered with proto_entered, fds: netns, cgroup directory */
-	PROTO_HELLO = 16, /* with bpf, fds: the maps events, executables, cgroups, uses,
-			verdicts, closed */
+	PROTO_RELEASE, /* a DETACH of whatever has that owner; of nothing it is done at once */
+	PROTO_DEGRADED, /* a proto_note about a sandbox, for the status */
+	PROTO_HELLO =
+		16, /* fds: the heartbeat's memory; with bpf also the maps events, executables,
+			cgroups, uses, verdicts, closed */
 	PROTO_OFFER, /* fds: policy memfd, [flow map in the bpf lane,] dns[families],
 			listeners[families][nslots]; see proto_families() */
 	PROTO_WITHDRAW,
@@ -51,6 +64,9 @@ enum proto_op {
 	PROTO_GONE,
 	PROTO_NOTE,
 	PROTO_DIALLER,
+	PROTO_SERVE,
+	PROTO_DRAIN,
+	PROTO_DRAINING,
 };
 
 enum proto_mode { PROTO_SEALED = 1, PROTO_UPLINK };
@@ -73,6 +89,8 @@ struct proto_attach {
 	uint8_t bounding_said; /* bounding is what the sandbox's processes will have at most */
 	uint8_t pad[2];
 	uint64_t bounding; /* capability bounding set, 1 << CAP_… */
+	uint64_t owner; /* not 0: a container's, which RELEASE names; the sandbox ends with the last
+			   process in its cgroup */
 	char search[PROTO_SEARCH][PROTO_NAME];
 	char unix_paths[PROTO_UNIX_PATHS]
 		       [PROTO_UNIX_PATH]; /* empty from the first unused on; none: the default */
@@ -84,10 +102,16 @@ struct proto_name {
 	char id[PROTO_ID];
 };
 
+/* RELEASE */
+struct proto_release {
+	struct proto_head head;
+	uint64_t owner; /* not 0 */
+};
+
 struct proto_reply {
 	struct proto_head head; /* op of the request */
 	int32_t error; /* 0 or -errno */
-	uint32_t pid; /* end of a LIST: of the daemon, 0 = not connected */
+	uint32_t pid; /* end of a LIST: of the daemon that serves, 0 = none */
 	char text[PROTO_TEXT]; /* why not, and what to do; LIST: one line about a sandbox, or empty
 				  = that was all */
 };
@@ -101,6 +125,15 @@ struct proto_hello {
 	struct proto_head head;
 	uint32_t abi; /* CAPTURE_ABI of the maps */
 	uint32_t bpf; /* 1: the maps are there; 0: every sandbox is in the nft lane */
+	uint32_t slot; /* below PROTO_DAEMONS: where it puts its beats, struct capture_heartbeat */
+	uint32_t wait; /* 1: in an outage connections wait; 0: they are refused */
+	uint32_t occupied; /* 1: another daemon serves, only a take-over is heard */
+	uint32_t pad;
+};
+
+/* SERVE, DRAIN, DRAINING: nothing but the word. */
+struct proto_word {
+	struct proto_head head;
 };
 
 struct proto_offer {
@@ -169,17 +202,20 @@ struct proto_resolver {
 struct proto_dialler {
 	struct proto_head head;
 	uint32_t n;
-	uint32_t pad;
+	uint32_t
+		take_over; /* 1, in the first of a connection: it wants what another daemon serves */
 	struct proto_resolver resolvers[PROTO_RESOLVERS];
 };
 
-static_assert(sizeof(struct proto_attach) == 8 + 64 + 8 + 8 + 8 * 254 + 16 * 109, "no padding");
+static_assert(sizeof(struct proto_attach) == 8 + 64 + 8 + 8 + 8 + 8 * 254 + 16 * 109, "no padding");
+static_assert(sizeof(struct proto_release) == 16, "no padding");
 static_assert(sizeof(struct proto_name) == 72, "no padding");
 static_assert(sizeof(struct proto_reply) == 528, "no padding");
 static_assert(sizeof(struct proto_entered) == 528 + 8 * 254, "no padding");
 static_assert(sizeof(struct proto_offer) == 8 + 64 + 16 + 4 + 28 + 8 * 254, "no padding");
 static_assert(sizeof(struct proto_opening) == 22, "no padding");
-static_assert(sizeof(struct proto_hello) == 16, "no padding");
+static_assert(sizeof(struct proto_hello) == 32, "no padding");
+static_assert(sizeof(struct proto_word) == 8, "no padding");
 static_assert(sizeof(struct proto_note) == 8 + 64 + 64 + 2 * 512, "no padding");
 static_assert(sizeof(struct proto_dialler) == 16 + 16 * 24, "no padding");
 static_assert(sizeof(struct proto_active) == 8 + 64 + 8 + 32 + 512 + 64 * 22, "no padding");

@@ -14,8 +14,11 @@
  * are given TIME_LEAVING; then the helper goes on without.
  *
  * The daemon may die and come back in every state. An OFFERED or ACTIVE sandbox is offered again on
- * each connection; an ACTIVE one stays active meanwhile and its connections wait in the listeners'
- * backlog.
+ * each connection; an ACTIVE one stays active meanwhile: what becomes of its connections is outage.c's
+ * question. One that the next daemon refuses is closed until a daemon takes it.
+ *
+ * While one daemon takes over from another (hand_over.c) both are connected, each with words of its own about each
+ * sandbox: an attach is the question of the one that serves, a detach waits for both.
  *
  * Limits: LIMIT_SANDBOXES. Not here: sockets, messages.
  */
@@ -25,6 +28,7 @@
 #include <sys/epoll.h>
 
 #include "bpf/capture.h"
+#include "netns-helper/containers.h"
 #include "netns-helper/dialler.h"
 #include "netns-helper/openings.h"
 #include "netns-helper/sandboxes.h"
@@ -78,8 +82,12 @@ static void sandboxes_tell(struct sandbox_listener *listener, int error, const c
 void sandboxes_init(struct sandboxes *s, struct loop *loop, const struct lane_bpf *bpf,
 	struct dialler *dialler, const struct hosts_list *hosts, struct prober *prober)
 {
-	*s = (struct sandboxes){
-		.loop = loop, .bpf = bpf, .dialler = dialler, .hosts = hosts, .prober = prober};
+	*s = (struct sandboxes){.loop = loop,
+		.bpf = bpf,
+		.dialler = dialler,
+		.hosts = hosts,
+		.prober = prober,
+		.serving = -1};
 }
 
 struct sandbox *sandboxes_find(const struct sandboxes *s, const char *id)
@@ -144,7 +152,7 @@ static int sandboxes_admit(
 		return fault_set(fault, -EEXIST,
 			"--id: %s is attached already: detach it first, or take another id",
 			spec->request->id);
-	if (!s->linked)
+	if (!sandboxes_linked(s))
 		return fault_set(fault, -ENOTCONN, "%s", sandboxes_no_daemon);
 	if (s->count >= LIMIT_SANDBOXES)
 		return fault_set(fault, -ENOSPC, "%d sandboxes are attached, which is the limit",
@@ -233,8 +241,10 @@ int sandboxes_attach(struct sandboxes *s, const struct attach_spec *spec,
 	sandbox->state = SANDBOX_OFFERED;
 	sandbox->deadline_ms = clock_monotonic_ms() + PROTO_REPLY_MS;
 	sandbox->asked = asked;
-	sandbox->offer_due = true;
+	if (s->serving >= 0)
+		sandbox->words[s->serving].offer_due = true;
 	sandbox->kill = spec->request->hold;
+	sandbox->owner = spec->request->owner;
 	sandbox->strict = spec->request->strict;
 	sandbox->own_cgroup = spec->request->own_cgroup;
 	sandbox->next = s->first;
@@ -319,9 +329,13 @@ void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, cons
 		return;
 	sandboxes_to(sandbox, SANDBOX_LEAVING);
 	sandbox->deadline_ms = clock_monotonic_ms() + SANDBOXES_LEAVING_MS;
-	sandbox->offer_due = false;
-	sandbox->answer_owed = false;
-	sandbox->withdraw_due = s->linked && sandbox->known;
+	for (size_t i = 0; i < PROTO_DAEMONS; i++) {
+		struct sandbox_word *w = &sandbox->words[i];
+
+		w->offer_due = false;
+		w->answer_owed = false;
+		w->withdraw_due = w->known;
+	}
 	if (sandbox->kill) {
 		r = cgroup_kill(sandbox->attachment->cgroup_fd);
 		if (r < 0)
@@ -345,25 +359,6 @@ void sandboxes_forget_listener(struct sandboxes *s, const void *who)
 		if (one->holder.who == who)
 			one->holder = (struct sandbox_listener){NULL, NULL};
 	}
-}
-
-void sandboxes_link_up(struct sandboxes *s, pid_t daemon)
-{
-	s->linked = true;
-	s->daemon = daemon;
-	notes_renew(&s->notes);
-	for (struct sandbox *one = s->first; one; one = one->next) {
-		one->offer_due = one->state == SANDBOX_OFFERED || one->state == SANDBOX_ACTIVE;
-		notes_renew(&one->notes);
-	}
-}
-
-void sandboxes_link_down(struct sandboxes *s)
-{
-	s->linked = false;
-	s->daemon = 0;
-	for (struct sandbox *one = s->first; one; one = one->next)
-		one->offer_due = one->withdraw_due = one->answer_owed = one->known = false;
 }
 
 static void sandboxes_digest_text(const uint8_t digest[32], char ret[65])
@@ -393,6 +388,8 @@ static void sandboxes_finish(
 	}
 	memcpy(sandbox->digest, active->digest, sizeof(sandbox->digest));
 	sandboxes_to(sandbox, SANDBOX_ACTIVE);
+	for (size_t i = 0; i < PROTO_DAEMONS; i++) /* who takes over has not heard of it */
+		sandbox->words[i].offer_due = s->linked[i] && !sandbox->words[i].known;
 	upkeep_prove(s, sandbox);
 }
 
@@ -408,10 +405,35 @@ void sandboxes_attached(struct sandboxes *s, struct sandbox *sandbox, int error,
 	sandboxes_tell(&sandbox->asked, 0, digest);
 }
 
-int sandboxes_active(struct sandboxes *s, const struct proto_active *active)
+/* Nobody accepts its connections: better refused than left waiting. */
+static void sandboxes_unserved(struct sandbox *sandbox, const char *why)
+{
+	log_error("sandbox %s: the daemon refused it: %s; all but loopback is refused to it",
+		sandbox->attachment->id, why);
+	if (!sandbox->closed && attach_close(sandbox->attachment) < 0)
+		log_error("sandbox %s: cannot be closed in every way", sandbox->attachment->id);
+	sandbox->daemon_failed = sandbox->closed = true;
+}
+
+static void sandboxes_answered(struct sandboxes *s, struct sandbox *sandbox, unsigned int slot,
+	const struct proto_active *active)
+{
+	const char *why = active->text[0] ? active->text : "the daemon refused the policy";
+
+	if (sandbox->state == SANDBOX_OFFERED && active->error)
+		sandboxes_end(s, sandbox, active->error < 0 ? active->error : -active->error, why,
+			(struct sandbox_listener){NULL, NULL});
+	else if (sandbox->state == SANDBOX_OFFERED)
+		sandboxes_finish(s, sandbox, active);
+	else if (active->error)
+		sandboxes_unserved(sandbox, why);
+	else if (s->serving == (int)slot)
+		sandboxes_served(sandbox);
+}
+
+int sandboxes_active(struct sandboxes *s, unsigned int slot, const struct proto_active *active)
 {
 	struct sandbox *sandbox;
-	const char *why = active->text[0] ? active->text : "the daemon refused the policy";
 
 	if (strnlen(active->id, sizeof(active->id)) == sizeof(active->id) ||
 		strnlen(active->text, sizeof(active->text)) == sizeof(active->text) ||
@@ -422,29 +444,10 @@ int sandboxes_active(struct sandboxes *s, const struct proto_active *active)
 		return -EPROTO;
 	if (sandbox->state == SANDBOX_LEAVING)
 		return 0; /* it answered before it read the withdrawal */
-	if (!sandbox->answer_owed)
+	if (!sandbox->words[slot].answer_owed)
 		return -EPROTO;
-	sandbox->answer_owed = false;
-	if (sandbox->state == SANDBOX_OFFERED && active->error)
-		sandboxes_end(s, sandbox, active->error < 0 ? active->error : -active->error, why,
-			(struct sandbox_listener){NULL, NULL});
-	else if (sandbox->state == SANDBOX_OFFERED)
-		sandboxes_finish(s, sandbox, active);
-	sandbox->daemon_failed = active->error != 0;
-	if (sandbox->state == SANDBOX_ACTIVE && active->error)
-		log_error("sandbox %s: the daemon refused it: %s; its connections are not served",
-			active->id, why);
-	return 0;
-}
-
-int sandboxes_gone(struct sandboxes *s, const char *id)
-{
-	struct sandbox *sandbox = sandboxes_find(s, id);
-
-	if (!sandbox || sandbox->state != SANDBOX_LEAVING || sandbox->withdraw_due ||
-		!sandbox->known)
-		return -EPROTO;
-	sandbox->known = false;
+	sandbox->words[slot].answer_owed = false;
+	sandboxes_answered(s, sandbox, slot, active);
 	return 0;
 }
 
@@ -453,7 +456,7 @@ static bool sandboxes_left(struct sandbox *sandbox)
 {
 	const struct attachment *a = sandbox->attachment;
 
-	if (sandbox->known || sandbox->selftest)
+	if (sandboxes_known(sandbox) || sandbox->selftest)
 		return false;
 	if (sandbox->kill && cgroup_populated(a->cgroup_fd)) {
 		(void)cgroup_kill(a->cgroup_fd); /* one may have been forked meanwhile where
@@ -472,8 +475,8 @@ static int sandboxes_turn(struct sandboxes *s, struct sandbox *sandbox, uint64_t
 		return (int)(sandbox->deadline_ms - now);
 	if (sandbox->state == SANDBOX_OFFERED) {
 		sandboxes_end(s, sandbox, -ETIMEDOUT,
-			s->linked ? "sallyportd did not answer within 10 seconds"
-				  : sandboxes_no_daemon,
+			sandboxes_linked(s) ? "sallyportd did not answer within 10 seconds"
+					    : sandboxes_no_daemon,
 			(struct sandbox_listener){NULL, NULL});
 		return 0;
 	}
@@ -483,7 +486,7 @@ static int sandboxes_turn(struct sandboxes *s, struct sandbox *sandbox, uint64_t
 		if (!late)
 			return SANDBOXES_POLL_MS;
 		log_warn("sandbox %s: %s did not go within 5 seconds", sandbox->attachment->id,
-			sandbox->known ? "the daemon's copies" : "its processes");
+			sandboxes_known(sandbox) ? "the daemon's copies" : "its processes");
 	}
 	sandboxes_unwatch(sandbox);
 	attach_undo(sandbox->attachment);
@@ -544,8 +547,10 @@ void sandboxes_done(struct sandboxes *s)
 int sandboxes_tick(struct sandboxes *s)
 {
 	uint64_t now = clock_monotonic_ms();
-	int soonest = upkeep_tick(s, now);
+	int soonest = upkeep_tick(s, now), due = containers_tick(s, now);
 
+	if (due >= 0 && (soonest < 0 || due < soonest))
+		soonest = due;
 	for (struct sandbox *one = s->first; one; one = one->next) {
 		int wait = sandboxes_turn(s, one, now);
 

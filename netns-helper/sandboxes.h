@@ -37,6 +37,14 @@ struct sandbox_listener {
 	void *who;
 };
 
+/* What one daemon has been told of a sandbox, and owes an answer to. */
+struct sandbox_word {
+	bool offer_due; /* to be sent */
+	bool withdraw_due; /* to be sent */
+	bool answer_owed; /* it has an OFFER that it has not answered */
+	bool known; /* it has had an OFFER and no GONE came: a detach withdraws it */
+};
+
 struct sandbox {
 	struct sandbox *next;
 	struct attachment *attachment; /* owned */
@@ -45,18 +53,17 @@ struct sandbox {
 	struct sandbox_listener asked; /* who waits for the attach */
 	struct sandbox_listener asked_end; /* who waits for the detach */
 	struct sandbox_listener holder; /* whose connection it lives by: told when it is gone */
-	bool offer_due; /* to be sent */
-	bool withdraw_due; /* to be sent */
-	bool answer_owed; /* the daemon has an OFFER that it has not answered */
-	bool known; /* the daemon has had an OFFER and no GONE came: a detach withdraws it */
+	struct sandbox_word words[PROTO_DAEMONS]; /* by the daemon's slot */
 	bool kill; /* its processes end with it */
 	bool own_cgroup; /* its cgroup is removed with it */
+	uint64_t owner; /* not 0: a container's (containers.h) */
 	bool strict; /* what would be degraded fails its attach */
 	bool proving; /* the attach waits for the first self-test */
 	bool closed; /* the last self-test was bad: all but loopback is refused */
 	struct selftest *selftest; /* owned: one that runs; NULL = none */
 	uint64_t proof_ms; /* when the next begins, monotonic */
 	bool hosts_due; /* its table has the host's addresses of before */
+	uint64_t outage_ms; /* not before is its table told again whether a daemon serves */
 	bool daemon_failed; /* the daemon refused it on a later offer */
 	uint8_t digest[32];
 	struct capture_opening *openings; /* owned: what its policy opens */
@@ -76,8 +83,11 @@ struct sandboxes {
 	struct prober *prober;
 	uint64_t hosts_ms; /* not before this is a table that refused the addresses asked again */
 	uint64_t proof_ms; /* no self-test begins before */
-	bool linked; /* a daemon is connected */
-	pid_t daemon; /* … of this pid */
+	uint64_t containers_ms; /* nor is any container looked at */
+	bool linked[PROTO_DAEMONS]; /* a daemon is connected that is offered sandboxes */
+	int serving; /* the slot of the one that serves; -1 = none */
+	pid_t daemon; /* … its pid, or 0 */
+	pid_t settled; /* the same, once it has taken all that is active */
 	struct notes notes; /* about the machine */
 };
 
@@ -114,13 +124,28 @@ void sandboxes_end(struct sandboxes *s, struct sandbox *sandbox, int error, cons
 /* Who is gone is not told. */
 void sandboxes_forget_listener(struct sandboxes *s, const void *who);
 
-/* The daemon came or went. */
-void sandboxes_link_up(struct sandboxes *s, pid_t daemon);
-void sandboxes_link_down(struct sandboxes *s);
+/*
+ * A daemon came, in that slot. It is offered what is attached (not yet what waits for another's answer: that
+ * follows); new attaches are for the one that serves.
+ */
+void sandboxes_link_up(struct sandboxes *s, unsigned int slot);
+/* From now on it is the one that serves. */
+void sandboxes_serve(struct sandboxes *s, unsigned int slot, pid_t daemon);
+/* It is offered nothing more, and still told withdrawals. */
+void sandboxes_link_drains(struct sandboxes *s, unsigned int slot);
+/* It went. */
+void sandboxes_link_down(struct sandboxes *s, unsigned int slot);
+/* Whether there is one that is offered sandboxes; whether one has an offer of this one that it has not given back. */
+bool sandboxes_linked(const struct sandboxes *s);
+bool sandboxes_known(const struct sandbox *sandbox);
+/* The daemon that serves has taken it: if it was closed since one had not, its next self-test, which is due, opens it. */
+void sandboxes_served(struct sandbox *sandbox);
+/* Whether it owes an answer about a sandbox that is active, or has not been offered one. */
+bool sandboxes_owed(const struct sandboxes *s, unsigned int slot);
 
 /* What the daemon said. -EPROTO when that was not its turn to say. */
-int sandboxes_active(struct sandboxes *s, const struct proto_active *active);
-int sandboxes_gone(struct sandboxes *s, const char *id);
+int sandboxes_active(struct sandboxes *s, unsigned int slot, const struct proto_active *active);
+int sandboxes_gone(struct sandboxes *s, unsigned int slot, const char *id);
 
 /*
  * Notes a feature that is degraded, of the sandbox of that id or ("") of the machine; with reason "" it is

@@ -12,17 +12,19 @@
  *
  * /run/user is no place where a program that we start makes things (XDG_RUNTIME_DIR is not passed on): not writable.
  *
- * #syscalls: openat newfstatat mount umount2 open_tree move_mount mkdir chmod lchown
+ * #syscalls: openat openat2 newfstatat mount umount2 open_tree move_mount mkdir chmod lchown
  */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "netns-helper/scratch.h"
@@ -82,6 +84,27 @@ static bool scratch_odd(const char *path)
 	return path[0] != '/';
 }
 
+/*
+ * By its text alone: no part below the directory may be a link. Whoever made one there, another user or an earlier
+ * sandbox, would say what is shared, and a path of /tmp/ is one whose sockets may be connected to. A descriptor, or
+ * -errno; -ELOOP: a link.
+ */
+static int scratch_find(const char *path)
+{
+	const char *directory = scratch_rows[scratch_row(path)].path, *below;
+	_cleanup_close_ int outer = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+	int fd;
+
+	if (outer < 0)
+		return -errno;
+	below = path + strlen(directory);
+	below += strspn(below, "/");
+	fd = (int)syscall(SYS_openat2, outer, below, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
 static int scratch_take(struct scratch *s, const char *path)
 {
 	struct scratch_share *share = &s->shares[s->n];
@@ -89,8 +112,12 @@ static int scratch_take(struct scratch *s, const char *path)
 
 	*share = (struct scratch_share){.path = path, .tree = -1};
 	if (!scratch_is(path)) {
+		_cleanup_close_ int at = scratch_find(path);
+
+		if (at < 0)
+			return at;
 		share->tree = open_tree(
-			AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+			at, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH);
 		if (share->tree < 0)
 			return -errno;
 	}
@@ -136,7 +163,9 @@ int scratch_open(struct scratch *s, const char *const *shares, size_t n, const c
 		else
 			r = scratch_take(s, shares[i]);
 		if (r < 0 && !fault->text[0])
-			(void)fault_set(fault, r, "--share: %s: %s", shares[i], strerror(-r));
+			(void)fault_set(fault, r, "--share: %s: %s", shares[i],
+				r == -ELOOP ? "a symbolic link leads there: name the place itself"
+					    : strerror(-r));
 	}
 	/* it may have been removed, and is then not to be had inside either */
 	if (r == 0 && directory && scratch_holds(directory) && !scratch_is(directory))
@@ -180,12 +209,21 @@ static int scratch_above(int was, size_t row, const char *path)
 	return r;
 }
 
+/* Whether it lies in what has been placed, so is there with it: nothing is made in directories of the machine's. */
+static bool scratch_placed(const struct scratch *s, const struct scratch_share *share)
+{
+	for (const struct scratch_share *one = s->shares; one < share; one++)
+		if (one->tree >= 0 && scratch_within(one->path, share->path))
+			return true;
+	return false;
+}
+
 static int scratch_place(const struct scratch *s, const struct scratch_share *share)
 {
 	size_t row = scratch_row(share->path);
 	int r;
 
-	if (share->tree < 0 || s->was[row] < 0)
+	if (share->tree < 0 || s->was[row] < 0 || scratch_placed(s, share))
 		return 0; /* is there already */
 	r = scratch_above(s->was[row], row, share->path);
 	if (r < 0)

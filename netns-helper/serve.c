@@ -8,7 +8,8 @@
  * takes every sandbox down, waits for its processes and the daemon's copies, and removes what it
  * made.
  *
- * When the daemon dies, sandboxes stay and connections wait in the backlog. When this process dies
+ * When the daemon dies, sandboxes stay, and what they connect to is refused until the next one has taken them
+ * (outage.c); with --outage wait it waits in the backlog. When this process dies
  * (SIGKILL), its BPF programs stay, on the cgroups and by a pinned link on the netns, and the daemon goes on with its copies of
  * the listeners; when both are dead, nobody listens: in a sealed namespace every connect() that is
  * not refused by its address is then refused with ECONNREFUSED, and nothing can leave. A new helper
@@ -16,7 +17,7 @@
  *
  * Why each request is tolerable, should the asking side be taken over:
  *
- * ATTACH, DETACH, LIST, ENTER come by helper.sock, where only uid 0 of outside every sandbox is
+ * ATTACH, DETACH, RELEASE, DEGRADED, LIST, ENTER come by helper.sock, where only uid 0 of outside every sandbox is
  * heard: whoever may ask could do the same by its own means. The proxy cannot ask them at all, nor
  * can a root in a sandbox. Still the descriptors are verified, for mistakes: attaching our own
  * namespace or a cgroup that we are in would cut the host off.
@@ -30,6 +31,11 @@
  * cgroup, touch one that is active, or open anything outside sandboxes and itself.
  *
  * GONE, from the proxy: ends a wait that would end by itself 5 s later.
+ *
+ * DIALLER that takes over, DRAINING: another process of the proxy's user may take the sandboxes from the one that serves,
+ * which is what it could do as well by being started in its place. A proxy that was taken over cannot start
+ * another process, and not take over from itself; by hanging up, or by keeping up its beat while it serves
+ * nobody, it refuses or delays what sandboxes connect to, which it could do anyway.
  *
  * What travels to the proxy (listeners, DNS sockets, two maps, a sealed policy) is of use only for
  * serving sandboxes: no descriptor leads back to a namespace, a cgroup or a program.
@@ -56,6 +62,7 @@
 #include "netns-helper/hosts.h"
 #include "netns-helper/lane.h"
 #include "netns-helper/loop.h"
+#include "netns-helper/outage.h"
 #include "netns-helper/peers.h"
 #include "netns-helper/privileges.h"
 #include "netns-helper/prober.h"
@@ -84,6 +91,7 @@ struct serve {
 	struct prober prober;
 	struct sandboxes sandboxes;
 	struct daemon_link link;
+	struct outage outage;
 	struct dialler *dialler; /* NULL without BPF */
 	struct lane_bpf bpf;
 	struct footing footing;
@@ -115,12 +123,22 @@ static void serve_signal(struct loop_source *source, uint32_t events)
 	serve_stop(serve);
 }
 
+/* -1 = never */
+static int serve_sooner(int a, int b)
+{
+	if (a < 0 || b < 0)
+		return a < 0 ? b : a;
+	return a < b ? a : b;
+}
+
 static void serve_run(struct serve *serve)
 {
 	while (!serve->stopping || serve->sandboxes.count) {
 		int wait = sandboxes_tick(&serve->sandboxes);
 
 		daemon_link_pump(&serve->link);
+		wait = serve_sooner(wait, daemon_link_tick(&serve->link));
+		wait = serve_sooner(wait, outage_tick(&serve->outage, &serve->sandboxes));
 		if (serve->options->private && serve->peers.held && !serve->sandboxes.count)
 			serve_stop(serve);
 		if (serve->stopping && !serve->sandboxes.count)
@@ -159,8 +177,17 @@ static int serve_listen(struct serve *serve, const struct passwd *user, struct f
 	link = state_listen(&serve->state, STATE_LINK_SOCK, SERVE_LINK_MODE, user->pw_gid, fault);
 	if (link < 0)
 		return link;
-	r = daemon_link_init(&serve->link, &serve->loop, &serve->sandboxes, link,
-		serve->bpf.programs, serve->dialler, user->pw_uid);
+	r = daemon_link_init(&serve->link,
+		&(struct daemon_link_setup){
+			.loop = &serve->loop,
+			.sandboxes = &serve->sandboxes,
+			.programs = serve->bpf.programs,
+			.dialler = serve->dialler,
+			.outage = &serve->outage,
+			.state = serve->state.dir,
+			.uid = user->pw_uid,
+		},
+		link);
 	if (r < 0)
 		return fault_set(fault, r, "cannot watch link.sock: %s", strerror(-r));
 	helper = state_listen(&serve->state, STATE_HELPER_SOCK, SERVE_SOCK_MODE, 0, fault);
@@ -218,6 +245,9 @@ static int serve_with_state(struct serve *serve, const struct passwd *user, stru
 	if (r < 0)
 		goto out;
 	serve_note_missing(serve);
+	r = outage_open(&serve->outage, serve->bpf.programs, serve->options->wait, fault);
+	if (r < 0)
+		goto out;
 	r = hosts_open(&serve->hosts, &serve->loop, serve_hosts, fault);
 	if (r < 0)
 		goto out;
@@ -236,6 +266,7 @@ out:
 	prober_stop(&serve->prober);
 	peers_stop(&serve->peers);
 	dialler_free(serve->dialler);
+	outage_close(&serve->outage);
 	footing_close(&serve->footing);
 	lane_unload(&serve->bpf);
 	return r;
@@ -269,6 +300,7 @@ int serve(const struct serve_options *options)
 		.peers = {.listener = {.fd = -1}},
 		.signals = {-1, serve_signal},
 		.prober = {.fd = -1},
+		.outage = {.heartbeat = -1, .map = -1},
 		.footing = FOOTING_NONE};
 	struct fault fault = {""};
 	int r;

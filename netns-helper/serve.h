@@ -10,6 +10,7 @@ struct serve_options {
 	const char *daemon_user; /* who may connect to link.sock besides root */
 	bool private; /* ends with its parent or with the first held sandbox, and removes the
 			 directory */
+	bool wait; /* in an outage connections wait for the next daemon instead of being refused */
 };
 
 /* Serves until SIGTERM, SIGINT or SIGHUP. The exit status. Logs its own failures. */

@@ -42,6 +42,8 @@ enum steer_part {
 	STEER_RANGES,
 	STEER_HOSTS,
 	STEER_OPENINGS,
+	STEER_HEARTBEAT,
+	STEER_OUTAGE,
 	STEER_MAPS,
 	STEER_COOKIE = STEER_MAPS,
 	STEER_LISTENERS,
@@ -120,6 +122,8 @@ static int steer_copy(struct steer_program *p, const struct steer_bpf *bpf)
 		[STEER_RANGES] = bpf_map__fd(bpf->maps.ranges),
 		[STEER_HOSTS] = bpf_map__fd(bpf->maps.hosts),
 		[STEER_OPENINGS] = bpf_map__fd(bpf->maps.openings),
+		[STEER_HEARTBEAT] = bpf_map__fd(bpf->maps.heartbeat),
+		[STEER_OUTAGE] = bpf_map__fd(bpf->maps.outage),
 	};
 
 	p->ninsns = bpf_program__insn_cnt(bpf->progs.steer_lookup);

@@ -129,7 +129,11 @@ static void upkeep_close(
 static void upkeep_reopen(struct sandboxes *s, struct sandbox *sandbox)
 {
 	struct fault fault = {""};
-	int r = sandbox->closed ? attach_reopen(sandbox->attachment, &fault) : 0;
+	int r;
+
+	if (sandbox->daemon_failed)
+		return; /* closed, until a daemon serves it */
+	r = sandbox->closed ? attach_reopen(sandbox->attachment, &fault) : 0;
 
 	if (r < 0) {
 		sandboxes_note(s, sandbox->attachment->id, upkeep_proof_feature, fault.text,

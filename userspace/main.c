@@ -8,6 +8,8 @@
  *			seccomp filter of its own
  *	then		the link to the helper, which offers sandboxes
  *
+ * With --take-over the helper offers what another daemon serves, which goes on until it has handed over (registry.c).
+ *
  * Nothing is served before the last step; what fails before it is said in one line, and the exit status is 1 (2 for a
  * wrong command line). SIGTERM and SIGINT end the daemon; sandboxes stay attached and their connections wait.
  */
@@ -32,10 +34,12 @@
 #include "base/log.h"
 #include "conf/daemon_conf.h"
 #include "control/commands.h"
+#include "control/link.h"
 #include "control/socket.h"
 #include "cred/credset.h"
 #include "harden/privileges.h"
 #include "harden/seccomp.h"
+#include "proxy/naming.h"
 #include "proxy/registry.h"
 #include "proxy/shared.h"
 #include "proxy/worker.h"
@@ -66,6 +70,7 @@ struct daemon {
 	unsigned nthreads;
 	struct watch signal_watch;
 	struct timer late; /* the end takes too long */
+	bool take_over; /* from a daemon that serves */
 };
 
 /* ---- as root */
@@ -170,10 +175,14 @@ static int main_state(struct daemon *d)
 	r = r ? r : main_directory(d, "/handout", 0755, d->uid);
 	if (r < 0)
 		return r;
-	(void)snprintf(path, sizeof(path), "%s/control.sock", d->conf->state);
+	(void)snprintf(path, sizeof(path), "%s/%s", d->conf->state,
+		d->take_over ? PROTO_CONTROL_NEXT : PROTO_CONTROL);
 	d->listener = control_listen(path, d->gid);
-	if (d->listener == -EADDRINUSE)
-		log_error("another sallyportd is listening on %s", path);
+	if (d->listener == -EADDRINUSE && d->take_over)
+		log_error("another take-over is under way: %s is listened on", path);
+	else if (d->listener == -EADDRINUSE)
+		log_error("another sallyportd is listening on %s: --take-over takes over from it",
+			path);
 	else if (d->listener < 0)
 		(void)log_errno(d->listener, "cannot listen on %s", path);
 	return d->listener < 0 ? d->listener : 0;
@@ -331,6 +340,7 @@ static void main_late(struct timer *t)
 static void main_stop(struct daemon *d)
 {
 	d->shared.ending = true;
+	registry_leave(d->registry);
 	if (d->shared.resolver)
 		resolve_cancel(d->shared.resolver);
 	for (unsigned i = 0; i < d->nthreads; i++)
@@ -374,6 +384,14 @@ static bool main_refuse_peer(void *arg, pid_t pid, uid_t uid, uint64_t netns, co
 	return registry_inside(((struct daemon *)arg)->registry, netns, cgroup);
 }
 
+/* The path is another daemon's now. */
+static void main_drain(void *arg)
+{
+	struct daemon *d = arg;
+
+	control_free(TAKE_PTR(d->control));
+}
+
 static int main_control(struct daemon *d)
 {
 	struct control_setup setup = {
@@ -412,7 +430,9 @@ static int main_run(struct daemon *d)
 	log_info("sallyportd " SALLYPORT_VERSION " serves %s with %u workers", d->conf->state,
 		d->shared.nworkers);
 	r = loop_run(d->shared.control);
-	return r < 0 ? log_errno(r, "control thread") : 0;
+	if (r < 0)
+		return log_errno(r, "control thread");
+	return registry_failed(d->registry) ? -ECANCELED : 0;
 }
 
 /* Everything is returned, so that a leak checker has something to say. */
@@ -440,9 +460,14 @@ static void main_end(struct daemon *d)
 
 static int main_serve(struct daemon *d)
 {
-	struct loop_setup loop = {.entries = MAIN_ENTRIES};
-	struct registry_setup registry = {
-		.shared = &d->shared, .conf = d->conf, .cgroup_root = d->cgroup_root};
+	static const loop_handler handlers[LOOP_OP_MAX] = {[NAMING_OP] = naming_synced};
+	struct loop_setup loop = {.entries = MAIN_ENTRIES, .handlers = handlers};
+	struct registry_setup registry = {.shared = &d->shared,
+		.conf = d->conf,
+		.cgroup_root = d->cgroup_root,
+		.take_over = d->take_over,
+		.drain = main_drain,
+		.arg = d};
 	int r = main_user(d);
 
 	if (r == 0 && geteuid() != 0) {
@@ -467,6 +492,9 @@ static int main_serve(struct daemon *d)
 			return log_errno(r, "cannot make a ring (io_uring needs Linux 6.1 and "
 					    "kernel.io_uring_disabled=0)");
 	}
+	d->shared.state = d->conf->state;
+	d->shared.synthetic =
+		(struct synthetic_range){d->conf->synthetic_first, d->conf->synthetic_last};
 	registry.credentials = d->credentials;
 	r = r ? r : main_resolver(d);
 	registry.resolvers = d->resolvers;
@@ -492,8 +520,9 @@ static int main_check(struct daemon *d)
 static int main_usage(FILE *to, int status)
 {
 	(void)fputs(
-		"usage: sallyportd --config FILE | --check-config FILE | --version\n"
+		"usage: sallyportd --config FILE [--take-over] | --check-config FILE | --version\n"
 		"  --config        reads the configuration (YAML) and serves, see sallyportd(8)\n"
+		"  --take-over     from the sallyportd that serves there, which then ends\n"
 		"  --check-config  reads it, and the credentials that it names, and says what is "
 		"wrong,\n                  or where its state directory is\n",
 		to);
@@ -512,7 +541,9 @@ int main(int argc, char **argv)
 		return puts("sallyportd " SALLYPORT_VERSION) < 0;
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)
 		return main_usage(stdout, 0);
-	if (argc != 3 ||
+	d.take_over = argc == 4 && strcmp(argv[1], "--config") == 0 &&
+		      strcmp(argv[3], "--take-over") == 0;
+	if ((argc != 3 && !d.take_over) ||
 		(strcmp(argv[1], "--config") != 0 && strcmp(argv[1], "--check-config") != 0))
 		return main_usage(stderr, 2);
 	r = main_conf(&d, argv[2]);

@@ -93,7 +93,7 @@ void battery_check_readable(struct battery *b)
 		const char *words[6];
 	} dumps[] = {
 		{"sandboxes", {"sallyport-bpf.", "\"policy\": \"abababab", "\"active\": 1"}},
-		{"about", {"\"abi\": 2"}},
+		{"about", {"\"abi\": 3"}},
 		{"verdicts", {"\"metadata\":", "\"suppressed\":", "\"lost\":"}},
 		{"refusals", {"\"comm\": \"bpf-client\"", "\"tgid\":", "\"dport\": 443",
 				     "\"error\": 13"}},

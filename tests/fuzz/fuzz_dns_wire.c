@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			reply.addrs[i] =
 				(struct addr){.ip = {[10] = 0xff, [11] = 0xff, [15] = (uint8_t)i}};
 	}
-	check_answer(&q, out, dns_answer_write(&q, &reply, out), reply.rcode, records);
+	check_answer(&q, out, dns_answer_write(&q, &reply, out, sizeof(out)), reply.rcode, records);
 	if (r == 0) {
 		check_name(&q);
 		for (size_t n = 0; n < size; n += 1 + n / 8)

@@ -2,7 +2,8 @@
 /*
  * fuzz_policy.c – any document is a policy or a fault with a place; of a policy, decisions agree
  * with each other: a name that no port opens is denied at every port, a method that passes means
- * that the connection does, metadata is open only where an opening says so.
+ * that the connection does unless it is a tunnel, which knows no method; a name that is tunnelled at
+ * some port is one that gets its own address; metadata is open only where an opening says so.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,12 @@ static const char *const methods[] = {"GET", "POST", "TRACE"};
 static void check_decisions(const struct policy *p, const struct host *h)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(ports); i++) {
-		bool open = policy_decide(p, &(struct subject){h, ports[i], {0}}).allow;
+		struct verdict c = policy_decide(p, &(struct subject){h, ports[i], {0}});
+		bool open = c.allow, tunnel = c.way == VERDICT_TUNNEL;
 
 		if (open && !policy_opens_name(p, h))
+			abort();
+		if (tunnel && (!open || !policy_tunnels_name(p, h)))
 			abort();
 		for (unsigned m = 0; m < ARRAY_SIZE(methods); m++) {
 			struct verdict v = policy_decide(
@@ -28,7 +32,9 @@ static void check_decisions(const struct policy *p, const struct host *h)
 			if ((v.allow && (!open || m == 2)) ||
 				v.allow != (v.category == CATEGORY_NONE) || !v.rule)
 				abort();
-			if (!v.allow && open != (v.category == CATEGORY_METHOD_DENIED))
+			if (tunnel && v.category != CATEGORY_PROTOCOL_DENIED)
+				abort();
+			if (!v.allow && !tunnel && open != (v.category == CATEGORY_METHOD_DENIED))
 				abort();
 		}
 	}

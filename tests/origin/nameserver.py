@@ -39,6 +39,7 @@ class Nameserver:
     def __init__(self, netns, addresses=(zone.NAMESERVER4, zone.NAMESERVER6)):
         self.questions = []  # (name, type, "udp" or "tcp")
         self._sockets = []
+        self._turns = {}  # of zone.CHANGES
         for address in addresses:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             for kind, serve in ((socket.SOCK_DGRAM, self._udp), (socket.SOCK_STREAM, self._tcp)):
@@ -53,6 +54,16 @@ class Nameserver:
 
     def asked(self, name, since=0):
         return [q for q in self.questions[since:] if q[0].lower() == name]
+
+    def rewind(self, name):
+        self._turns[name] = 0
+
+    def _values(self, name, kind, records):
+        if name not in zone.CHANGES or kind != zone.A:
+            return records.get(kind, ())
+        values, turn = zone.CHANGES[name], self._turns.get(name, 0)
+        self._turns[name] = turn + 1
+        return values[min(turn, len(values) - 1) :][:1]
 
     def close(self):
         for sock in self._sockets:
@@ -72,12 +83,13 @@ class Nameserver:
         if records is zone.SILENT:
             return None
         answers = b""
+        ttl = 0 if name.lower() in zone.CHANGES else 60
         count = 0
         truncated = over == "udp" and name.lower() in zone.TRUNCATED
         if records and not truncated:
-            for value in records.get(kind, ()):
+            for value in self._values(name.lower(), kind, records):
                 data = _rdata(kind, value)
-                answers += struct.pack("!HHHIH", 0xC00C, kind, 1, 60, len(data)) + data
+                answers += struct.pack("!HHHIH", 0xC00C, kind, 1, ttl, len(data)) + data
                 count += 1
         code = zone.FAILS.get((name.lower(), kind), 0 if records is not None else 3)
         authority = b""
@@ -110,13 +122,17 @@ class Nameserver:
                 client, _ = sock.accept()
             except OSError:
                 return
-            with client:
-                client.settimeout(5)
-                try:
-                    stream = client.makefile("rb")
-                    size = stream.read(2)
+            threading.Thread(target=self._conversation, args=(client,), daemon=True).start()
+
+    def _conversation(self, client):
+        """Until the client has no more questions (RFC 7766 section 6.2.1)."""
+        with client:
+            client.settimeout(5)
+            stream = client.makefile("rb")
+            try:
+                while size := stream.read(2):
                     answer = self._answer(stream.read(struct.unpack("!H", size)[0]), "tcp")
                     if answer:
                         client.sendall(struct.pack("!H", len(answer)) + answer)
-                except (OSError, IndexError, struct.error):
-                    continue
+            except (OSError, IndexError, struct.error):
+                return

@@ -30,6 +30,7 @@ import pytest
 HERE = os.path.dirname(__file__)
 sys.path[:0] = [path for path in (HERE, os.path.dirname(HERE)) if path not in sys.path]
 
+import containers  # noqa: E402
 import documents  # noqa: E402
 import topology  # noqa: E402
 from farside import FarSide, UplinkSandbox  # noqa: E402
@@ -40,13 +41,19 @@ from stack import Stack, build_folder  # noqa: E402
 BOTH_LANES = {
     "test_capture.py": ["each_family", "CAP_01_a", "CAP_04", "CAP_10", "CAP_15", "outside_the_cgroup"],
     "test_demonstrations.py": [""],
-    "test_dns.py": ["DNS_01", "DNS_04", "DNS_06", "bad_packet", "search_domain", "cut_is_asked"],
+    "test_dns.py": ["DNS_01", "DNS_04", "DNS_06", "DNS_09", "bad_packet", "search_domain", "cut_is_asked"],
     "test_endurance.py": ["OPS_01_and_two_hundred"],
     "test_http1.py": ["many_requests", "of_every_size", "chunked_passes", "pipelined", "event_stream", "H1_13"],
     "test_hosts.py": [""],
     "test_lifecycle.py": ["killed_daemon", "last_detach"],
+    "test_hand_over.py": ["under_load", "takes_over", "hangs"],
+    "test_outage.py": ["refused_at_once", "hangs", "let_in", "OPS_04", "under_load", "limit"],
     "test_refusals.py": [""],
     "test_resolver.py": [""],
+    "test_pass.py": [""],
+    "test_synthetic.py": ["under_a_tunnel", "by_its_synthetic", "without_SNI", "points_back", "in_flight"],
+    "test_tunnel.py": [""],
+    "test_tunnel_servers.py": [""],
     "test_tls.py": ["TLS_01", "TLS_03", "TLS_13", "TLS_24", "many_records"],
 }
 
@@ -184,3 +191,26 @@ def wired(stack, far):
     yield wired
     for one in reversed(made):
         one.close()
+
+
+@pytest.fixture(scope="module")
+def yard(world):
+    """Containers with the hooks, on a helper and a daemon of their own. Those of `web` hold the placeholders."""
+    stack = Stack(world, "hooks", credentials=[("web.*", documents.write_credentials(world, "webs"))])
+    stack.start()
+    yard = containers.Yard(stack, containers.POLICIES, credentials=["container", "web"])
+    try:
+        yield yard
+    finally:
+        try:
+            yard.close()
+        finally:
+            stack.stop()
+
+
+@pytest.fixture(scope="module")
+def podman(yard):
+    containers.need("podman", "runc")
+    made = containers.Podman(yard)
+    yield made
+    made.close()

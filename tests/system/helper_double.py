@@ -13,7 +13,7 @@ import struct
 import helper_rig
 from stack import daemon_group
 
-ABI = 2
+ABI = 3
 OWN4, OWN6 = "192.0.2.1", "2001:db8:53::1"
 
 
@@ -40,7 +40,11 @@ class Double:
     def hello(self):
         self.link, _ = self.listener.accept()
         self.link.settimeout(20)
-        self.link.send(struct.pack("IIII", helper_rig.HELLO, helper_rig.VERSION, ABI, 0))
+        beats = os.memfd_create("beats")
+        os.ftruncate(beats, 16)
+        hello = struct.pack("IIIIIIII", helper_rig.HELLO, helper_rig.VERSION, ABI, 0, 0, 0, 0, 0)
+        helper_rig.send(self.link, hello, [beats])
+        os.close(beats)
         return self
 
     def hang_up(self):

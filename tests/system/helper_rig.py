@@ -8,6 +8,7 @@
 Everything is named after the rig and removed by rig.close(), which also checks that nothing is left.
 """
 import array
+import mmap
 import os
 import signal
 import socket
@@ -21,9 +22,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BIN = os.path.abspath(os.environ.get("SALLYPORT_BUILD", os.path.join(TOP, "build")))
 NETNS = os.path.join(BIN, "sallyport-netns")
 
-VERSION = 2
-ATTACH, DETACH, LIST, ENTER = 1, 2, 3, 4
-HELLO, OFFER, WITHDRAW, ACTIVE, GONE, NOTE, DIALLER = range(16, 23)
+VERSION = 3
+ATTACH, DETACH, LIST, ENTER, RELEASE, DEGRADED = range(1, 7)
+HELLO, OFFER, WITHDRAW, ACTIVE, GONE, NOTE, DIALLER, SERVE, DRAIN, DRAINING = range(16, 26)
 LANE_BPF, LANE_NFT = 1, 2
 REPLY = struct.Struct("IIiI512s")
 DIGEST = bytes(range(32))
@@ -52,11 +53,11 @@ def name(id_, op):
     return struct.pack("II64s", op, VERSION, id_.encode())
 
 
-def attach(id_, mode=1, strict=0, hold=0, own_cgroup=0, search=(), lane=0, bounding=None, unix_paths=()):
+def attach(id_, mode=1, strict=0, hold=0, own_cgroup=0, search=(), lane=0, bounding=None, unix_paths=(), owner=0):
     domains = b"".join(d.encode().ljust(254, b"\0") for d in search).ljust(8 * 254, b"\0")
     paths = b"".join(p.encode().ljust(109, b"\0") for p in unix_paths).ljust(16 * 109, b"\0")
-    return struct.pack("=II64sBBBBBB2xQ", ATTACH, VERSION, id_.encode(), mode, strict, hold, own_cgroup, lane,
-                       bounding is not None, bounding or 0) + domains + paths
+    return struct.pack("=II64sBBBBBB2xQQ", ATTACH, VERSION, id_.encode(), mode, strict, hold, own_cgroup, lane,
+                       bounding is not None, bounding or 0, owner) + domains + paths
 
 
 def active(id_, error=0, text="", openings=()):
@@ -84,10 +85,14 @@ def send(sock, message, fds=()):
     sock.sendmsg([message], control)
 
 
-def dialler(*resolvers):
+def word(op):
+    return struct.pack("II", op, VERSION)
+
+
+def dialler(*resolvers, take_over=0):
     """What a daemon says first: (address in IPv6 form, port) of each resolver."""
     body = b"".join(socket.inet_pton(socket.AF_INET6, ip) + struct.pack("H6x", port) for ip, port in resolvers)
-    return struct.pack("IIII", DIALLER, VERSION, len(resolvers), 0) + body.ljust(16 * 24, b"\0")
+    return struct.pack("IIII", DIALLER, VERSION, len(resolvers), take_over) + body.ljust(16 * 24, b"\0")
 
 
 class Offer:
@@ -108,13 +113,18 @@ class Offer:
 
 
 class Daemon:
-    """Answers in a thread. `answer(offer)` gives the message for an offer, or None for silence."""
+    """Answers in a thread. `answer(offer)` gives the message for an offer, or None for silence. `beats` is whether it
+    gives signs of life, and may be changed; a take-over is told when it has been told to serve."""
 
-    def __init__(self, state, answer=None):
+    def __init__(self, state, answer=None, beats=True, take_over=False):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.sock.connect(os.path.join(state, "link.sock"))
         self.answer = answer or (lambda offer: active(offer.id))
         self.hello = None
+        self.beats = beats
+        self.take_over = take_over
+        self.words = []  # SERVE and DRAIN, as they came
+        self.drains = True  # answers DRAIN
         self.offers = {}
         self.notes = {}  # (id or "", feature) → (reason, remedy), of what is degraded
         self.heard = []  # every NOTE: (id, feature, reason, remedy)
@@ -133,8 +143,15 @@ class Daemon:
                 break
             op = struct.unpack_from("I", message)[0]
             if op == HELLO:
-                self.sock.send(dialler())
+                self.abi, self.bpf, self.slot, self.waits, self.occupied = struct.unpack_from("IIIII", message, 8)
+                self.memory = mmap.mmap(fds[0], 16)
+                threading.Thread(target=self.beat, daemon=True).start()
+                self.sock.send(dialler(take_over=int(self.take_over)))
                 self.hello = fds
+            elif op in (SERVE, DRAIN):
+                self.words.append(op)
+                if op == DRAIN and self.drains:
+                    self.sock.send(word(DRAINING))
             elif op == OFFER:
                 offer = Offer(message, fds)
                 self.offers[offer.id] = offer
@@ -148,6 +165,12 @@ class Daemon:
                 self.drop(id_)
                 self.sock.send(name(id_, GONE))
         self.ended = True
+
+    def beat(self):
+        while not self.ended:
+            if self.beats:
+                struct.pack_into("Q", self.memory, 8 * self.slot, time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+            time.sleep(0.1)
 
     def note(self, id_, feature, reason, remedy):
         assert not id_ or id_ in self.offers, "a note about a sandbox comes behind its offer"
@@ -212,8 +235,8 @@ class Rig:
     def ctl(self, *words, **more):
         return subprocess.run([NETNS, "--state", self.state, *words], text=True, capture_output=True, timeout=60, **more)
 
-    def daemon(self, answer=None):
-        self.daemons.append(Daemon(self.state, answer))
+    def daemon(self, answer=None, **more):
+        self.daemons.append(Daemon(self.state, answer, **more))
         return self.daemons[-1]
 
     def cgroup(self):

@@ -43,9 +43,9 @@ class Refused(OSError):
 
 
 class Sandbox:
-    def __init__(self, stack, policy, prefix="plain", search=(), cgroup=None, lane=None, options=()):
+    def __init__(self, stack, policy, prefix="plain", search=(), cgroup=None, lane=None, options=(), id=None):
         self.stack = stack
-        self.id = f"{prefix}-{os.getpid()}-{next(_numbers)}"
+        self.id = id or f"{prefix}-{os.getpid()}-{next(_numbers)}"
         self.netns = Netns(self.id)
         self.cgroup = cgroup or os.path.join(stack.world.cgroup, self.id)
         os.mkdir(self.cgroup)

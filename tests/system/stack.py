@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """stack.py - one helper and one daemon in the edge namespace, with a state directory of their own.
 
-Life: start() (helper, then daemon), any number of kill_daemon()/start_daemon(), stop(). stop() insists on
+Life: start() (helper, then daemon), any number of kill_daemon()/start_daemon() and take_over(), stop(). stop() insists on
 clean exits and on logs without a sanitizer's report. Several stacks can run side by side.
 """
 import errno
@@ -38,9 +38,10 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Stack:
-    def __init__(self, world, name, credentials=(), workers=2, extra="", wrapper=(), resolvers="[203.0.113.53]"):
+    def __init__(self, world, name, credentials=(), workers=2, extra="", wrapper=(), resolvers="[203.0.113.53]",
+                 outage="refuse"):
         """credentials: [(id pattern, document file)]; extra: more lines of the daemon's configuration;
-        wrapper: a command that runs the helper."""
+        wrapper: a command that runs the helper; outage: the helper's option."""
         self.world = world
         self.build = build_folder()
         self.state = os.path.join(world.run, name)
@@ -49,6 +50,8 @@ class Stack:
             os.mkdir(cgroup)
         self.wrapper = list(wrapper)
         self.helper = self.daemon = None
+        self.outage = outage
+        self.former = []  # daemons from which another took over
         self._logs = {}
         lines = [
             f"state: {self.state}",
@@ -70,11 +73,11 @@ class Stack:
     def tool(self, name):
         return os.path.join(self.build, name)
 
-    def _start(self, name, argv):
+    def _start(self, name, argv, cgroup=None):
         """In the edge namespace and a cgroup of this run, so that nothing can outlive it."""
         log = os.path.join(self.world.run, f"{os.path.basename(self.state)}.{name}.log")
         self._logs[name] = log
-        entering = f"echo $$ > {self.cgroups[name]}/cgroup.procs; exec \"$@\""
+        entering = f"echo $$ > {self.cgroups[cgroup or name]}/cgroup.procs; exec \"$@\""
         with open(log, "ab") as output:
             return subprocess.Popen(
                 ["sh", "-c", entering, "sh", *self.world.edge.command(argv)],
@@ -92,7 +95,8 @@ class Stack:
     def start_helper(self):
         self.helper = self._start(
             "helper",
-            [*self.wrapper, self.tool("sallyport-netns"), "--state", self.state, "serve", "--daemon-user", USER],
+            [*self.wrapper, self.tool("sallyport-netns"), "--state", self.state, "serve", "--daemon-user", USER,
+             "--outage", self.outage],
         )
         until(
             lambda: self._alive(self.helper, "helper") and self.netns("list").returncode == 0,
@@ -109,6 +113,24 @@ class Stack:
             lambda: self._alive(self.daemon, "daemon") and self._answers() and self.connected(),
             "the daemon's status, and its link to the helper",
         )
+
+    def start_taker(self, config=None):
+        """A second daemon that is to take over, in a cgroup of its own."""
+        cgroup = f"daemon{len(self.cgroups)}"
+        self.cgroups[cgroup] = os.path.join(self.world.cgroup, f"stack-{os.path.basename(self.state)}.{cgroup}")
+        os.mkdir(self.cgroups[cgroup])
+        return self._start(
+            "daemon", [self.tool("sallyportd"), "--config", config or self.config, "--take-over"], cgroup
+        )
+
+    def take_over(self, config=None):
+        """Another daemon serves from here on; the one before, which drains."""
+        taker = self.start_taker(config)
+        until(lambda: self._alive(taker, "daemon") and (self._answers() or {}).get("pid") == taker.pid,
+              "the other daemon to serve", 20)
+        before, self.daemon = self.daemon, taker
+        self.former.append(before)
+        return before
 
     def _alive(self, process, name):
         assert process.poll() is None, f"{name} ended with {process.returncode}: {self.log(name)}"
@@ -132,7 +154,8 @@ class Stack:
         if not os.path.isdir(self.cgroups["daemon"]):
             return
         problems = []
-        for name, process in (("daemon", self.daemon), ("helper", self.helper)):
+        daemons = [("daemon", process) for process in [self.daemon, *self.former]]
+        for name, process in (*daemons, ("helper", self.helper)):
             if process is None:
                 continue
             if process.poll() is None:

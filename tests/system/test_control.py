@@ -358,3 +358,18 @@ def test_the_audit_is_rotated_where_the_daemon_may(another_stack, attach, world)
     until(lambda: lines() >= {f"/{n}" for n in range(400)}, "400 requests on record")
     assert os.path.exists(path + ".1")
     assert stack.get("/v1/status")["audit"]["lost"] == 0
+
+
+def test_a_sandbox_is_prepared_and_keeps_its_placeholders_when_it_is_attached(stack, attach):
+    made = f"swap-prepared-{os.getpid()}"
+    assert stack.request("PUT", f"/v1/prepared/{made}")[0] == 200
+    with open(os.path.join(stack.state, "handout", made, "environment"), encoding="ascii") as file:
+        prepared = file.read()
+    assert "API_TOKEN=spx_" in prepared
+    assert made not in [one["id"] for one in stack.get("/v1/sandboxes")["sandboxes"]]
+    sandbox = attach(id=made)
+    with open(os.path.join(sandbox.handout, "environment"), encoding="ascii") as file:
+        assert file.read() == prepared
+    assert stack.request("PUT", f"/v1/prepared/{made}")[0] == 409
+    for odd in ("A", ".a", "a%2f", "a" * 64):
+        assert stack.request("PUT", f"/v1/prepared/{odd}")[0] == 404

@@ -2,45 +2,18 @@
 """The sandbox's name service: what it is told, and which question leaves."""
 import os
 import shutil
-import struct
 import subprocess
 
-import dns.flags
 import dns.message
-import dns.rcode
-import dns.rdatatype
 import pytest
 
 import client
 import hello
+from asking import SHARED, ask, ask_many, ask_many_tcp, told
 from documents import POLICY
+from waiting import PATIENCE
 
-SHARED = "198.19.255.254"
-RESOLVERS = ["192.0.2.1", "203.0.113.53", "10.0.0.2", "127.0.0.53", "127.0.0.11", "2001:db8::77", "::1"]
-
-
-def ask(sandbox, name, kind="A", server="203.0.113.53", over="udp"):
-    query = dns.message.make_query(name, kind)
-    if over == "udp":
-        with sandbox.connect(server, 53, kind="SOCK_DGRAM") as sock:
-            sock.settimeout(8)
-            sock.send(query.to_wire())
-            answer = dns.message.from_wire(sock.recv(4096))
-    else:
-        with sandbox.connect(server, 53) as sock:
-            wire = query.to_wire()
-            sock.sendall(struct.pack("!H", len(wire)) + wire)
-            stream = sock.makefile("rb")
-            answer = dns.message.from_wire(stream.read(struct.unpack("!H", stream.read(2))[0]))
-    assert query.is_response(answer)
-    return answer
-
-
-def told(sandbox, name, kind="A", **options):
-    """(rcode as text, the answers as text)"""
-    answer = ask(sandbox, name, kind, **options)
-    values = [str(item) for rrset in answer.answer for item in rrset]
-    return dns.rcode.to_text(answer.rcode()), sorted(values)
+RESOLVERS = ["192.0.2.1", "203.0.113.53", "8.8.8.8", "10.0.0.2", "0.0.0.1", "127.0.0.53", "127.0.0.11", "2001:db8::77", "::1"]
 
 
 def test_DNS_01_a_name_with_only_A_has_an_empty_AAAA(sandbox):
@@ -150,6 +123,94 @@ def test_DNS_06_programs_with_a_stub_resolver_line_work(sandbox, world, server):
     assert "203.0.113.10" in sandbox.joined(["busybox", "nslookup", "api.test"], resolv).stdout
     script = "require('dns').resolve4('api.test', (e, a) => console.log(e || a.join()))"
     assert sandbox.joined(["node", "-e", script], resolv, check=True).stdout.strip() == "203.0.113.10"
+
+
+def test_DNS_06_a_program_of_Go_with_its_own_resolver_works(sandbox, world):
+    compiler = shutil.which("go")
+    if not compiler:
+        pytest.skip("Go is not installed")
+    source = """package main
+import ("context"; "fmt"; "net"; "os")
+func main() {
+	r := net.Resolver{PreferGo: true}
+	found, err := r.LookupHost(context.Background(), os.Args[1])
+	fmt.Println(found, err)
+}
+"""
+    program = os.path.join(world.run, "go-lookup")
+    subprocess.run(
+        [compiler, "build", "-o", program, world.write("lookup.go", source)], check=True,
+        env={**os.environ, "CGO_ENABLED": "0", "GOCACHE": os.path.join(world.run, "go-cache"), "GO111MODULE": "off"},
+    )
+    for server in ("127.0.0.53", "127.0.0.11"):
+        resolv = world.write(f"resolv-go-{server}", f"nameserver {server}\n")
+        assert sandbox.joined([program, "api.test"], resolv, check=True).stdout.strip() == "[203.0.113.10] <nil>"
+
+
+@pytest.mark.parametrize("asking", [ask_many, ask_many_tcp], ids=["udp", "tcp"])
+@pytest.mark.parametrize("server", ["127.0.0.53", "0.0.0.1", "10.0.0.2"])
+def test_DNS_06_a_hundred_questions_in_flight(attach, server, asking):
+    box = attach("version: 1\nname: many\ndefault: deny\nrules: [{name: a, hosts: [api.test, \"*.wild.test\"], action: allow}]\n")
+    names = [f"n{i}.wild.test" for i in range(50)] + [f"n{i}.denied.test" for i in range(49)] + ["api.test"]
+    found = asking(box, names, server=server)
+    assert found.pop("api.test") == (0, "203.0.113.10")
+    assert all(answer == ((3, None) if "wild" in name else (0, SHARED)) for name, answer in found.items()), found
+
+
+MUSL_MANY = """
+#include <netdb.h>
+#include <stdio.h>
+#include <time.h>
+#include <arpa/inet.h>
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 50; i++) {
+		struct addrinfo *found, hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
+		struct timespec a, b;
+		char text[64];
+		int r;
+
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		r = getaddrinfo(argv[1], "443", &hints, &found);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		if (r != 0)
+			return fprintf(stderr, "%d: %s\\n", i, gai_strerror(r)), 1;
+		printf("%s %ld\\n", inet_ntop(AF_INET, &((struct sockaddr_in *)found->ai_addr)->sin_addr, text, 64),
+			(b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000);
+		freeaddrinfo(found);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def musl_many(world):
+    program = os.path.join(world.run, "musl-many")
+    subprocess.run(
+        ["musl-gcc", "-static", "-x", "c", "-o", program, world.write("many.c", MUSL_MANY)], check=True
+    )
+    return program
+
+
+LINES = ["203.0.113.53", "0.0.0.1", "8.8.8.8"]
+
+
+@pytest.mark.parametrize("name,address", [("api.test", "203.0.113.10"), ("denied.test", SHARED)])
+def test_DNS_09_musl_asks_three_servers_at_once_and_finds_the_same_fifty_times(sandbox, world, musl_many, name, address):
+    resolv = world.write("resolv-three", "".join(f"nameserver {line}\n" for line in LINES))
+    lines = sandbox.joined([musl_many, name], resolv, check=True).stdout.split("\n")[:-1]
+    assert len(lines) == 50 and {line.split()[0] for line in lines} == {address}
+    slow = sorted(int(line.split()[1]) for line in lines)
+    assert slow[25] < 20 * PATIENCE and slow[-1] < 200 * PATIENCE, slow
+
+
+@pytest.mark.parametrize("name", ["api.test", "v6only.test", "denied.test", "nx.test", "x.local", "localhost"])
+@pytest.mark.parametrize("kind", ["A", "AAAA", "TXT", "HTTPS"])
+def test_DNS_09_all_servers_say_the_same(sandbox, name, kind):
+    answers = {told(sandbox, name, kind, server=server)[0] + str(told(sandbox, name, kind, server=server)[1])
+               for server in LINES}
+    assert len(answers) == 1, answers
 
 
 @pytest.mark.parametrize("name", ["denied.test", "evil.test", "never-heard-of.example", "github.test"])

@@ -118,7 +118,7 @@ def test_the_sandbox_has_a_tmp_of_its_own(entered, outside):
     assert knocked(entered, sockets, *whole) == ["connected"] * 3
     script = """for d in /tmp /var/tmp /dev/shm /run/user; do stat -c '%a %u' $d; ls -A $d; echo made >$d/made; done
     cat /tmp/made; find /tmp /var/tmp /dev/shm /run/user -type f; df --output=size /tmp /dev/shm | tail -n 2"""
-    done = entered("--", "sh", "-c", script)
+    done = entered("--", "sh", "-c", script, cwd="/")
     lines = done.stdout.split("\n")
     assert lines[:8] == ["1777 0", "1777 0", "1777 0", "755 0", "made", "/tmp/made", "/var/tmp/made", "/dev/shm/made"], done
     memory = int(next(line for line in open("/proc/meminfo") if line.startswith("MemTotal")).split()[1])
@@ -157,6 +157,29 @@ def test_who_starts_in_tmp_is_told_that_it_is_another(entered):
 def test_what_cannot_be_shared_is_said(entered, path, wanted):
     done = entered("--share", path, "--", "echo", "ran")
     assert done.returncode == 125 and f"--share: {path}: " in done.stderr and wanted in done.stderr and not done.stdout
+
+
+def test_a_link_does_not_say_what_is_shared(entered, outside):
+    """Who may write in a shared directory, an earlier sandbox say, would else share the machine's root below /tmp/."""
+    folder = pathlib.Path(outside[0])
+    (folder / "real" / "inner").mkdir(parents=True)
+    for name, to in (("all", "/"), ("near", "real")):
+        os.symlink(to, folder / name)
+        for path in (f"{folder}/{name}", f"{folder}/{name}/", f"{folder}/{name}/inner"):
+            done = entered("--user", "root", "--share", path, "--", "ls", path)
+            assert done.returncode == 125 and "symbolic link" in done.stderr, (path, done)
+    done = entered("--user", "root", "--share", f"{folder}/real", "--", "ls", f"{folder}/real")
+    assert done.stdout == "inner\n", "the control"
+
+
+def test_what_lies_in_a_share_is_there_with_it(entered, outside):
+    folder = pathlib.Path(outside[0])
+    (folder / "one" / "two").mkdir(parents=True)
+    (folder / "one" / "two" / "here").write_text("seen")
+    for shares in ((folder, folder / "one" / "two"), (folder / "one" / "two", folder)):
+        words = [word for share in shares for word in ("--share", str(share))]
+        done = entered("--user", "root", *words, "--", "cat", f"{folder}/one/two/here")
+        assert done.stdout == "seen", done
 
 
 def test_a_state_directory_in_tmp(tmp_path):

@@ -457,11 +457,12 @@ def test_restarted_daemon_is_offered_every_sandbox_again(rig, netns):
     cgroup = rig.cgroup()
     assert rig.ctl("attach", "--id", "b", "--netns", netns, "--cgroup", cgroup).returncode == 0
     first.close()
-    # the backlog takes connections while nobody is there
-    assert inside(netns, CONNECT + "print(attempt(v4, '203.0.113.9', 443))", cgroup) == "connected"
-    assert rig.ctl("list", "--daemon").returncode == 1
+    tries = CONNECT + "print(attempt(v4, '203.0.113.9', 443))"
+    until("the end", lambda: rig.ctl("list", "--daemon").returncode == 1)
+    assert inside(netns, tries, cgroup) == "ECONNREFUSED"
     second = rig.daemon()
     until("offers", lambda: set(second.offers) == {"a", "b"})
+    until("the outage's end", lambda: inside(netns, tries, cgroup) == "connected")
     assert rig.ctl("list").stdout.count(" active ") == 2
     assert rig.ctl("detach", "--id", "b").returncode == 0
     assert set(second.offers) == {"a"}

@@ -17,7 +17,8 @@ from waiting import until
 PORT = 8077
 ADDRESSES = {"v4": ("203.0.113.77", 32), "v6": ("2001:db8::77", 128)}
 
-OPEN = "version: 1\nname: open\ndefault: allow\n"
+# nothing is dialled for who says nothing: a knock before the host had the address must not arrive after it
+OPEN = "version: 1\nname: open\ndefault: allow\ndefault_tls: terminate\n"
 LIFTED = OPEN + """\
 private:
   - {cidr: 203.0.113.77/32, ports: [8077]}

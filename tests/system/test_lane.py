@@ -18,9 +18,9 @@ import pytest
 
 import client
 import helper_rig
+from asking import told
 from documents import POLICY
 from sandbox import PYTHON, Refused, Sandbox
-from test_dns import told
 from waiting import until
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -368,6 +368,37 @@ def test_up_when_the_daemon_alone_has_died(again):
     assert done.returncode == 125 and "is up already" in done.stderr
 
 
+def test_upgrade_lets_another_daemon_take_over(again):
+    again.attach()
+    assert again.fetch().returncode == 0
+    old = again.pid("daemon")
+    done = launcher.run(again.world, "upgrade", "--state", again.state)
+    assert done.returncode == 0, done.stderr
+    new = again.pid("daemon")
+    assert new != old and again.serving() == new and not alive(old)
+    assert again.fetch().returncode == 0, "without a new attach"
+    with open(os.path.join(again.state, "daemon.cgroup"), encoding="ascii") as file:
+        cgroup = file.read().strip()
+    with open(os.path.join(cgroup, "cgroup.procs"), encoding="ascii") as file:
+        assert file.read().split() == [str(new)], "alone in a cgroup of its own"
+    programs = subprocess.run(["bpftool", "cgroup", "show", cgroup], capture_output=True, text=True, check=True)
+    assert "dialler_connect4" in programs.stdout, "and guarded"
+
+
+def test_an_upgrade_that_fails_says_why_and_leaves_all_as_it_was(again):
+    again.attach()
+    old = again.pid("daemon")
+    bad = again.world.write("again-bad.yaml", f"state: {again.state}\nca: /nonexistent\n")
+    done = launcher.run(again.world, "upgrade", "--state", again.state, "--config", bad)
+    assert done.returncode == 125 and "/nonexistent" in done.stderr, done.stderr
+    assert again.pid("daemon") == old and again.serving() == old and again.fetch().returncode == 0
+
+
+def test_upgrade_where_nothing_is_up(world, clean):
+    done = launcher.run(world, "upgrade", "--state", os.path.join(world.run, "none"))
+    assert done.returncode == 125 and "up" in done.stderr
+
+
 def test_down_when_the_helper_alone_has_died(again):
     daemon = again.pid("daemon")
     again.kill("helper")

@@ -21,7 +21,7 @@ from waiting import until
 @pytest.fixture
 def mortal(another_stack, world):
     """A stack of its own, with credentials, that a test may kill."""
-    return another_stack("mortal", credentials=[("swap-*", documents.write_credentials(world, "mortal-credentials"))])
+    return another_stack("mortal", outage="wait", credentials=[("swap-*", documents.write_credentials(world, "mortal-credentials"))])
 
 
 def test_a_killed_daemon_lets_nothing_by_and_its_successor_serves_the_same_sandboxes(mortal, attach, world, origin):

@@ -14,9 +14,9 @@ import dns.message
 import dns.rrset
 import pytest
 
+from asking import told
 from documents import POLICY
 from sandbox import Refused, Sandbox
-from test_dns import told
 
 RESOLVER = "127.0.0.11"
 CANARY = "203.0.113.99"

@@ -57,6 +57,12 @@ def cgroup_mount():
     raise RuntimeError("no cgroup2 mount in /proc/mounts")
 
 
+def hierarchies():
+    """Where cgroups of any version are mounted: container runtimes use the old ones too."""
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        return [line.split(" ")[1] for line in mounts if line.split(" ")[2] in ("cgroup", "cgroup2")]
+
+
 def _claim():
     """A folder of our own and the lock that says that we live; the lock is there before the name is."""
     made = tempfile.mkdtemp(prefix="sallyport-making-", dir=PARENT)
@@ -215,8 +221,8 @@ def _mounts_under(folder):
 
 def remove(run, cgroup):
     """Kills what lives in the cgroup, then the mounts, then the folder."""
-    if os.path.isdir(cgroup):
-        _kill_cgroup(cgroup)
+    for mount in hierarchies():
+        _kill_cgroup(os.path.join(mount, os.path.basename(cgroup)))
     for point in reversed(_mounts_under(run)):
         subprocess.run(["umount", "-l", point], check=False, capture_output=True)
     shutil.rmtree(run, ignore_errors=True)
@@ -248,6 +254,7 @@ def sweep():
 def leftovers(run, cgroup):
     """What of this run is still there, one line each."""
     found = [f"mount {point}" for point in _mounts_under(run)]
-    found += [path for path in (run, cgroup) if os.path.exists(path)]
+    groups = [os.path.join(mount, os.path.basename(cgroup)) for mount in hierarchies()]
+    found += [path for path in (run, *groups) if os.path.exists(path)]
     found += [f"process {pid}" for pid in _processes(cgroup)]
     return found

@@ -11,7 +11,7 @@
 
 static const char search[2][LIMIT_NAME + 1] = {"ns.svc.test", "svc.test"};
 
-enum { OPENED = 1, EXACT = 2, ODD = 4 };
+enum { OPENED = 1, EXACT = 2, ODD = 4, SYN = 8, OFF = 16, POOL = 32 };
 
 static const struct {
 	const char *name;
@@ -27,11 +27,39 @@ static const struct {
 	{"site.test", DNS_HTTPS, OPENED | EXACT, DNS_SAY_EMPTY},
 	{"site.test", DNS_SVCB, OPENED | EXACT, DNS_SAY_EMPTY},
 	/* DNS-01: other types never NXDOMAIN when the name has an address */
-	{"site.test", DNS_SRV, OPENED | EXACT, DNS_SAY_EMPTY},
-	{"site.test", DNS_TXT, OPENED | EXACT, DNS_SAY_EMPTY},
+	{"site.test", DNS_SRV, OPENED, DNS_SAY_EMPTY},
+	{"site.test", DNS_TXT, OPENED, DNS_SAY_EMPTY},
 	{"site.test", DNS_MX, OPENED, DNS_SAY_EMPTY},
 	{"site.test", 255, OPENED, DNS_SAY_EMPTY},
 	{"1.113.0.203.in-addr.arpa", DNS_PTR, 0, DNS_SAY_EMPTY},
+	/* other types: forwarded when a rule names the name as it is, and opens it */
+	{"site.test", DNS_SRV, OPENED | EXACT, DNS_FORWARD},
+	{"site.test", DNS_TXT, OPENED | EXACT | SYN, DNS_FORWARD},
+	{"site.test", DNS_TXT, EXACT, DNS_SAY_EMPTY},
+	{"site.test", 255, OPENED | EXACT, DNS_SAY_EMPTY},
+	{"site.test", 252, OPENED | EXACT, DNS_SAY_EMPTY},
+	{"a\\b.test", DNS_TXT, OPENED | EXACT | ODD, DNS_SAY_EMPTY},
+	{"x.local", DNS_TXT, OPENED, DNS_SAY_NXDOMAIN},
+	/* an address that stands for the name */
+	{"site.test", DNS_A, OPENED | SYN, DNS_SYNTHETIC},
+	{"site.test", DNS_AAAA, OPENED | SYN, DNS_SAY_EMPTY},
+	{"site.test", DNS_HTTPS, OPENED | EXACT | SYN, DNS_SAY_EMPTY},
+	{"evil.test", DNS_A, SYN, DNS_SAY_SHARED},
+	{"a\\b.test", DNS_A, OPENED | ODD | SYN, DNS_SAY_SHARED},
+	{"registry", DNS_A, OPENED | SYN, DNS_SAY_NXDOMAIN},
+	{"registry", DNS_A, OPENED | EXACT | SYN, DNS_SYNTHETIC},
+	{"api.svc.test", DNS_A, OPENED | SYN, DNS_SAY_NXDOMAIN},
+	/* what an address of the pool points to is our knowledge alone */
+	{"1.0.18.198.in-addr.arpa", DNS_PTR, POOL, DNS_POINTER},
+	{"1.0.18.198.in-addr.arpa", DNS_PTR, POOL | OPENED | EXACT, DNS_POINTER},
+	{"1.0.18.198.in-addr.arpa", DNS_TXT, POOL | OPENED | EXACT, DNS_SAY_EMPTY},
+	/* off */
+	{"site.test", DNS_A, OFF | OPENED | EXACT | SYN, DNS_SAY_NXDOMAIN},
+	{"site.test", DNS_TXT, OFF | OPENED | EXACT, DNS_SAY_NXDOMAIN},
+	{"evil.test", DNS_AAAA, OFF, DNS_SAY_NXDOMAIN},
+	{"1.0.18.198.in-addr.arpa", DNS_PTR, OFF | POOL, DNS_SAY_NXDOMAIN},
+	{"localhost", DNS_A, OFF, DNS_SAY_LOOPBACK},
+	{"", DNS_NS, OFF, DNS_SAY_EMPTY},
 	/* refused */
 	{"evil.test", DNS_A, 0, DNS_SAY_SHARED},
 	{"evil.test", DNS_AAAA, 0, DNS_SAY_EMPTY},
@@ -78,6 +106,9 @@ static void test_decide(void **state)
 		struct dns_facts facts = {
 			.opened = rows[i].facts & OPENED,
 			.exact = rows[i].facts & EXACT,
+			.synthetic = rows[i].facts & SYN,
+			.off = rows[i].facts & OFF,
+			.pool = rows[i].facts & POOL,
 			.search = search,
 			.nsearch = ARRAY_SIZE(search),
 		};
@@ -197,6 +228,40 @@ static void test_resolved_many(void **state)
 	expect(DNS_A, 0, many, ARRAY_SIZE(many), NULL, DNS_NOERROR, LIMIT_ADDRESSES, false);
 }
 
+static void test_reverse(void **state)
+{
+	static const char *const bad[] = {"", "in-addr.arpa", "1.in-addr.arpa",
+		"1.2.3.in-addr.arpa", "1.2.3.4.5.in-addr.arpa", "01.2.3.4.in-addr.arpa",
+		"256.2.3.4.in-addr.arpa", "1000.2.3.4.in-addr.arpa", ".2.3.4.in-addr.arpa",
+		"1.2.3.4.in-addr.arpa.x", "x.1.2.3.4.in-addr.arpa", "1.2.3.4", "1.2.3.4.",
+		"1.2.3.4.ip6.arpa", "-1.2.3.4.in-addr.arpa"};
+	struct addr a;
+	char text[ADDR_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		if (dns_reverse(bad[i], &a))
+			fail_msg("%s", bad[i]);
+	assert_true(dns_reverse("7.0.18.198.in-addr.arpa", &a));
+	addr_text(&a, text);
+	assert_string_equal(text, "198.18.0.7");
+	assert_true(dns_reverse("255.255.255.255.in-addr.arpa", &a));
+}
+
+static void test_synthetic(void **state)
+{
+	const struct addr a = v4(7);
+	struct dns_reply r;
+
+	(void)state;
+	dns_synthetic(&a, &r);
+	assert_int_equal(r.rcode, DNS_NOERROR);
+	assert_int_equal(r.n, 1);
+	assert_true(addr_same_ip(&r.addrs[0], &a));
+	assert_int_equal(r.ttl, DNS_TTL);
+	assert_int_equal(r.nrecords, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +269,8 @@ int main(void)
 		cmocka_unit_test(test_settle),
 		cmocka_unit_test(test_resolved),
 		cmocka_unit_test(test_resolved_many),
+		cmocka_unit_test(test_reverse),
+		cmocka_unit_test(test_synthetic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

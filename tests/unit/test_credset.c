@@ -236,6 +236,16 @@ static void test_policy(void **state)
 		{"version: 1\nname: p\nrules: [{name: r, hosts: ['*.b.test'], action: allow}]\n",
 			"f:2:60: credential `T` is bound to a.test, which no rule of policy `p` "
 			"opens"},
+		{"version: 1\nname: p\nrules: [{name: t, hosts: [a.test], action: tunnel}, {name: "
+		 "r, "
+		 "hosts: ['*.b.test'], action: allow}]\n",
+			"f:2:60: credential `T` is bound to a.test, which no rule with `action: "
+			"allow` of "
+			"policy `p` opens: in the tunnel of rule `t` nothing is swapped"},
+		{"version: 1\nrules: [{name: t, hosts: [a.test], ports: [22], action: tunnel}, "
+		 "{name: r, "
+		 "hosts: [a.test, '*.b.test'], action: allow}]\n",
+			NULL},
 		{"version: 1\n", "f:2:60: credential `T` is bound to a.test, which no rule of "
 				 "policy `policy` opens"},
 	};

@@ -30,6 +30,7 @@ static void test_defaults(void **state)
 	assert_string_equal(c->state, "/run/sallyport");
 	assert_string_equal(c->user, "sallyport");
 	assert_int_equal(c->workers, 0);
+	assert_int_equal(c->drain, 30);
 	assert_int_equal(c->nresolvers, 0);
 	assert_null(c->ca);
 	assert_null(c->audit_file);
@@ -40,19 +41,21 @@ static void test_defaults(void **state)
 
 static void test_all(void **state)
 {
-	struct daemon_conf *c = load("state: /s\nuser: nobody\nworkers: 3\nca: /etc/x.pem\n"
-				     "resolvers: [192.0.2.53, '192.0.2.54:5353', '2001:db8::53', "
-				     "'[2001:db8::53]:5353']\n"
-				     "audit: {file: /var/log/a, size: 1048576}\n"
-				     "credentials:\n"
-				     "  - {sandboxes: [one, 'build-*'], file: /etc/c.yaml}\n"
-				     "  - {sandboxes: ['*'], descriptor: 7}\n");
+	struct daemon_conf *c =
+		load("state: /s\nuser: nobody\nworkers: 3\ndrain: 0\nca: /etc/x.pem\n"
+		     "resolvers: [192.0.2.53, '192.0.2.54:5353', '2001:db8::53', "
+		     "'[2001:db8::53]:5353']\n"
+		     "audit: {file: /var/log/a, size: 1048576}\n"
+		     "credentials:\n"
+		     "  - {sandboxes: [one, 'build-*'], file: /etc/c.yaml}\n"
+		     "  - {sandboxes: ['*'], descriptor: 7}\n");
 	char text[ADDR_TEXT];
 
 	(void)state;
 	assert_string_equal(c->state, "/s");
 	assert_string_equal(c->user, "nobody");
 	assert_int_equal(c->workers, 3);
+	assert_int_equal(c->drain, 0);
 	assert_string_equal(c->ca, "/etc/x.pem");
 	assert_int_equal(c->nresolvers, 4);
 	addr_port_text(&c->resolvers[0], text);
@@ -68,7 +71,7 @@ static void test_all(void **state)
 	assert_int_equal(c->ncredentials, 2);
 	assert_string_equal(c->credentials[0].file, "/etc/c.yaml");
 	assert_int_equal(c->credentials[0].descriptor, -1);
-	assert_int_equal(c->credentials[0].line, 8);
+	assert_int_equal(c->credentials[0].line, 9);
 	assert_null(c->credentials[1].file);
 	assert_int_equal(c->credentials[1].descriptor, 7);
 	assert_true(daemon_conf_covers(&c->credentials[0], "one"));
@@ -87,6 +90,7 @@ static const struct {
 	{"key: /x", "f:1:1: `key` is not available in this version"},
 	{"helper_user: x", "f:1:1: `helper_user` is not available in this version"},
 	{"worker: 3", "f:1:1: unknown key `worker` in the configuration; did you mean `workers`?"},
+	{"drain: 86401", "f:1:8: `drain` must be a number from 0 to 86400"},
 	{"workers: 65", "f:1:10: `workers` must be a number from 0 to 64"},
 	{"state: run", "f:1:8: `state` must be an absolute path"},
 	{"resolvers: [dns.example.com]",
@@ -99,6 +103,57 @@ static const struct {
 	{"resolvers: ['[::1]53']", NULL},
 	{"resolvers: [1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1]",
 		"f:1:77: `resolvers` holds at most 8 addresses"},
+	{"synthetic: 198.18.0.0/25", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or "
+				     "more (198.18.0.0/15; the bits "
+				     "behind the prefix must be 0)"},
+	{"synthetic: 198.18.0.1/24", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or "
+				     "more (198.18.0.0/15; the bits "
+				     "behind the prefix must be 0)"},
+	{"synthetic: 198.18.0.0/", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or more "
+				   "(198.18.0.0/15; the bits "
+				   "behind the prefix must be 0)"},
+	{"synthetic: 198.18.0.0", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or more "
+				  "(198.18.0.0/15; the bits "
+				  "behind the prefix must be 0)"},
+	{"synthetic: 198.18.0.0/015", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or "
+				      "more (198.18.0.0/15; the bits "
+				      "behind the prefix must be 0)"},
+	{"synthetic: 198.18.0.0/33", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or "
+				     "more (198.18.0.0/15; the bits "
+				     "behind the prefix must be 0)"},
+	{"synthetic: 198.18.0.0/1x", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or "
+				     "more (198.18.0.0/15; the bits "
+				     "behind the prefix must be 0)"},
+	{"synthetic: 198.18.0/16", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or more "
+				   "(198.18.0.0/15; the bits "
+				   "behind the prefix must be 0)"},
+	{"synthetic: 2001:2::/48", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or more "
+				   "(198.18.0.0/15; the bits "
+				   "behind the prefix must be 0)"},
+	{"synthetic: '::ffff:198.18.0.0/16'", "f:1:12: `synthetic` is a range of IPv4 addresses, "
+					      "256 or more (198.18.0.0/15; the bits "
+					      "behind the prefix must be 0)"},
+	{"synthetic: [198.18.0.0/16]", "f:1:12: `synthetic` is a range of IPv4 addresses, 256 or "
+				       "more (198.18.0.0/15; the bits "
+				       "behind the prefix must be 0)"},
+	{"synthetic: 10.0.0.0/8", "f:1:12: `synthetic` must lie within 198.18.0.0/15: the kernel "
+				  "lets a sandbox ask for these "
+				  "addresses, and no server has one of them"},
+	{"synthetic: 203.0.113.0/24", "f:1:12: `synthetic` must lie within 198.18.0.0/15: the "
+				      "kernel lets a sandbox ask for these "
+				      "addresses, and no server has one of them"},
+	{"synthetic: 198.16.0.0/14", "f:1:12: `synthetic` must lie within 198.18.0.0/15: the "
+				     "kernel lets a sandbox ask for these "
+				     "addresses, and no server has one of them"},
+	{"synthetic: 198.20.0.0/16", "f:1:12: `synthetic` must lie within 198.18.0.0/15: the "
+				     "kernel lets a sandbox ask for these "
+				     "addresses, and no server has one of them"},
+	{"synthetic: 0.0.0.0/1", "f:1:12: `synthetic` must lie within 198.18.0.0/15: the kernel "
+				 "lets a sandbox ask for these "
+				 "addresses, and no server has one of them"},
+	{"synthetic: 127.0.0.0/24", "f:1:12: `synthetic` must lie within 198.18.0.0/15: the kernel "
+				    "lets a sandbox ask for these "
+				    "addresses, and no server has one of them"},
 	{"credentials: [{file: /x}]", "f:1:15: an entry of credentials has no `sandboxes`"},
 	{"credentials: [{sandboxes: [a]}]",
 		"f:1:15: an entry of credentials needs `file` or `descriptor`, one of them"},
@@ -111,6 +166,28 @@ static const struct {
 	{"audit: {size: 1}", "f:1:15: `size` must be a number from 65536 to 1099511627776"},
 	{"audit: /x", "f:1:8: `audit` must be a map, not text"},
 };
+
+static void test_synthetic(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t first, last;
+	} good[] = {
+		{"workers: 1", 0xc6120000, 0xc613ffff},
+		{"synthetic: 198.18.0.0/15", 0xc6120000, 0xc613ffff},
+		{"synthetic: 198.19.0.0/16", 0xc6130000, 0xc613ffff},
+		{"synthetic: 198.18.5.0/24", 0xc6120500, 0xc61205ff},
+	};
+	struct daemon_conf *c;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_int_equal(daemon_conf_load(slice_str(good[i].text), "f", NULL, &c), 0);
+		assert_int_equal(c->synthetic_first, good[i].first);
+		assert_int_equal(c->synthetic_last, good[i].last);
+		daemon_conf_free(c);
+	}
+}
 
 static void test_bad(void **state)
 {
@@ -161,6 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_all),
+		cmocka_unit_test(test_synthetic),
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_resolv_conf),
 		cmocka_unit_test(test_manual),

@@ -354,7 +354,7 @@ static void test_connections(void **state)
 		struct verdict v;
 
 		assert_int_equal(host_canon(slice_str(rows[i].server), &server), 0);
-		v = decide_connection(policy, &server, rows[i].port);
+		v = decide_connection(policy, NULL, &server, rows[i].port);
 		assert_int_equal(v.category, rows[i].category);
 		assert_int_equal(v.allow, rows[i].category == CATEGORY_NONE);
 		assert_int_equal(v.alert, rows[i].alert);

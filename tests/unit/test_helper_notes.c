@@ -14,29 +14,29 @@
 
 static void test_told_once_for_each_change(void **state)
 {
-	struct notes n = {NULL};
+	struct notes n = {.listeners = 1};
 	struct note *due;
 
 	(void)state;
-	assert_null(notes_due(&n));
+	assert_null(notes_due(&n, 0));
 	assert_int_equal(notes_set(&n, "ipv6", "off", "turn it on"), 1);
-	due = notes_due(&n);
+	due = notes_due(&n, 0);
 	assert_string_equal(due->feature, "ipv6");
 	assert_string_equal(due->reason, "off");
 	assert_string_equal(due->remedy, "turn it on");
-	notes_told(&n, due);
-	assert_null(notes_due(&n));
+	notes_told(&n, due, 0);
+	assert_null(notes_due(&n, 0));
 	assert_int_equal(notes_set(&n, "ipv6", "off", "turn it on"), 0);
-	assert_null(notes_due(&n));
+	assert_null(notes_due(&n, 0));
 	assert_int_equal(notes_set(&n, "ipv6", "gone", "turn it on"), 1);
-	assert_string_equal(notes_due(&n)->reason, "gone");
+	assert_string_equal(notes_due(&n, 0)->reason, "gone");
 	notes_free(&n);
 	assert_int_equal(n.n, 0);
 }
 
 static void test_whole_again_is_told_and_forgotten(void **state)
 {
-	struct notes n = {NULL};
+	struct notes n = {.listeners = 1};
 
 	(void)state;
 	assert_int_equal(notes_set(&n, "a", "", ""), 0);
@@ -44,13 +44,13 @@ static void test_whole_again_is_told_and_forgotten(void **state)
 	assert_int_equal(notes_set(&n, "a", "r", "m"), 1);
 	assert_int_equal(notes_set(&n, "b", "r", "m"), 1);
 	assert_true(notes_hold(&n, "a"));
-	notes_told(&n, notes_due(&n));
-	notes_told(&n, notes_due(&n));
+	notes_told(&n, notes_due(&n, 0), 0);
+	notes_told(&n, notes_due(&n, 0), 0);
 	assert_int_equal(notes_set(&n, "a", "", ""), 1);
 	assert_false(notes_hold(&n, "a"));
-	assert_string_equal(notes_due(&n)->feature, "a");
-	assert_string_equal(notes_due(&n)->reason, "");
-	notes_told(&n, notes_due(&n));
+	assert_string_equal(notes_due(&n, 0)->feature, "a");
+	assert_string_equal(notes_due(&n, 0)->reason, "");
+	notes_told(&n, notes_due(&n, 0), 0);
 	assert_int_equal(n.n, 1);
 	assert_true(notes_hold(&n, "b"));
 	notes_free(&n);
@@ -59,24 +59,50 @@ static void test_whole_again_is_told_and_forgotten(void **state)
 /* A new daemon hears what is degraded, and not what was. */
 static void test_renewed(void **state)
 {
-	struct notes n = {NULL};
+	struct notes n = {.listeners = 1};
 
 	(void)state;
 	assert_int_equal(notes_set(&n, "a", "r", "m"), 1);
 	assert_int_equal(notes_set(&n, "b", "r", "m"), 1);
-	notes_told(&n, notes_due(&n));
-	notes_told(&n, notes_due(&n));
+	notes_told(&n, notes_due(&n, 0), 0);
+	notes_told(&n, notes_due(&n, 0), 0);
 	assert_int_equal(notes_set(&n, "a", "", ""), 1);
-	notes_renew(&n);
-	assert_string_equal(notes_due(&n)->feature, "b");
-	notes_told(&n, notes_due(&n));
-	assert_null(notes_due(&n));
+	notes_renew(&n, 0);
+	assert_string_equal(notes_due(&n, 0)->feature, "b");
+	notes_told(&n, notes_due(&n, 0), 0);
+	assert_null(notes_due(&n, 0));
+	notes_free(&n);
+}
+
+/* While one daemon takes over from another both are told, each once; who has left is told nothing. */
+static void test_two_daemons(void **state)
+{
+	struct notes n = {.listeners = 1};
+
+	(void)state;
+	assert_int_equal(notes_set(&n, "a", "r", "m"), 1);
+	assert_null(notes_due(&n, 1));
+	notes_renew(&n, 1);
+	assert_string_equal(notes_due(&n, 1)->feature, "a");
+	notes_told(&n, notes_due(&n, 1), 1);
+	assert_string_equal(notes_due(&n, 0)->feature, "a");
+	notes_told(&n, notes_due(&n, 0), 0);
+	assert_int_equal(notes_set(&n, "a", "", ""), 1);
+	notes_told(&n, notes_due(&n, 1), 1);
+	assert_int_equal(n.n, 1);
+	notes_leave(&n, 0);
+	assert_int_equal(n.n, 0);
+	notes_leave(&n, 1);
+	assert_int_equal(notes_set(&n, "b", "r", "m"), 1);
+	assert_null(notes_due(&n, 0));
+	assert_int_equal(notes_set(&n, "b", "", ""), 1);
+	assert_int_equal(n.n, 0);
 	notes_free(&n);
 }
 
 static void test_limits(void **state)
 {
-	struct notes n = {NULL};
+	struct notes n = {.listeners = 1};
 	char name[8], big[2000];
 
 	(void)state;
@@ -91,8 +117,8 @@ static void test_limits(void **state)
 	big[sizeof(big) - 1] = '\0';
 	assert_int_equal(notes_set(&n, big, big, big), 1);
 	assert_int_equal(notes_set(&n, big, big, big), 0);
-	assert_int_equal(strlen(notes_due(&n)->feature), PROTO_FEATURE - 1);
-	assert_int_equal(strlen(notes_due(&n)->reason), PROTO_TEXT - 1);
+	assert_int_equal(strlen(notes_due(&n, 0)->feature), PROTO_FEATURE - 1);
+	assert_int_equal(strlen(notes_due(&n, 0)->reason), PROTO_TEXT - 1);
 	notes_free(&n);
 }
 
@@ -102,6 +128,7 @@ int main(void)
 		cmocka_unit_test(test_told_once_for_each_change),
 		cmocka_unit_test(test_whole_again_is_told_and_forgotten),
 		cmocka_unit_test(test_renewed),
+		cmocka_unit_test(test_two_daemons),
 		cmocka_unit_test(test_limits),
 	};
 

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -38,9 +39,13 @@ static const struct {
 	{"version: 1\nmode: off", "f:2:7: `mode` must be enforce, not `off`"},
 	{"version: 1\ndefault: alow",
 		"f:2:10: `default` must be deny or allow, not `alow`; did you mean `allow`?"},
-	{"version: 1\ndefault_tls: pass",
-		"f:2:14: `default_tls: pass` is not available in this version"},
-	{"version: 1\ndns: synthetic", "f:2:6: `dns: synthetic` is not available in this version"},
+	{"version: 1\ndefault_tls: tunnel",
+		"f:2:14: `default_tls` must be terminate or pass, not `tunnel`"},
+	{"version: 1\nrules: [{name: a, hosts: [a], methods: [GET], action: tunnel}]",
+		"f:2:40: a tunnel shows no requests: a rule with `action: tunnel` cannot have "
+		"`methods`"},
+	{"version: 1\nrules: [{name: a, hosts: [a], deny: alert, action: tunnel}]",
+		"f:2:37: `deny` belongs to a rule with `action: deny`"},
 	{"version: 1\nclaims: {}", "f:2:1: `claims` is not available in this version"},
 	{"version: 1\nrule: []", "f:2:1: unknown key `rule` in the policy; did you mean `rules`?"},
 	{"version: 1\nrules: {}", "f:2:8: `rules` must be a list"},
@@ -80,8 +85,8 @@ static const struct {
 	{RULE(", methods: [\"A B\"]"),
 		"f:3:57: a method is one word, as it stands in a request (GET)"},
 	{RULE(", deny: alert"), "f:3:53: `deny` belongs to a rule with `action: deny`"},
-	{"version: 1\nrules: [{name: a, hosts: [a], action: tunnel}]",
-		"f:2:39: `action: tunnel` is not available in this version"},
+	{"version: 1\nrules: [{name: a, hosts: [a], paths: [/x], action: tunnel}]",
+		"f:2:31: `paths` is not available in this version"},
 	{"version: 1\nrules: [{name: a, hosts: [a], action: ask}]",
 		"f:2:39: `action: ask` is not available in this version"},
 	{"version: 1\nrules: [{name: a, hosts: [b\xc3\xbc"
@@ -252,6 +257,126 @@ static void test_default_allow(void **state)
 	assert_false(policy_opens_name(p, &gone));
 	assert_int_equal(policy_limit_connections(p), 9);
 	policy_unref(p);
+}
+
+/* ---- how an allowed connection travels ---- */
+
+static const char tunnels_text[] =
+	"version: 1\nrules:\n"
+	"- {name: shut, hosts: [shut.git.test], ports: [22], action: deny}\n"
+	"- {name: ssh, hosts: [git.test, '*.git.test', 203.0.113.0/24], ports: [22, 2200-2299], "
+	"action: tunnel}\n"
+	"- {name: web, hosts: [git.test], ports: [22, 443], methods: [GET], action: allow}\n"
+	"- {name: not, hosts: [hid.test], ports: [1-65535], action: deny}\n"
+	"- {name: hid, hosts: ['*.test'], ports: [7000, 9000], action: tunnel}\n";
+
+static const struct {
+	const char *host;
+	uint16_t port;
+	const char *method;
+	bool allow;
+	enum verdict_way way;
+	const char *rule;
+	enum category category;
+} ways[] = {
+	{"git.test", 22, "", true, VERDICT_TUNNEL, "ssh", CATEGORY_NONE},
+	{"git.test", 2250, "", true, VERDICT_TUNNEL, "ssh", CATEGORY_NONE},
+	{"git.test", 22, "GET", false, VERDICT_TERMINATE, "ssh", CATEGORY_PROTOCOL_DENIED},
+	{"git.test", 22, "TRACE", false, VERDICT_TERMINATE, "ssh", CATEGORY_PROTOCOL_DENIED},
+	{"git.test", 443, "", true, VERDICT_TERMINATE, "web", CATEGORY_NONE},
+	{"git.test", 443, "GET", true, VERDICT_TERMINATE, "web", CATEGORY_NONE},
+	{"git.test", 2300, "", false, VERDICT_TERMINATE, "default", CATEGORY_HOST_DENIED},
+	{"a.git.test", 22, "", true, VERDICT_TUNNEL, "ssh", CATEGORY_NONE},
+	{"shut.git.test", 22, "", false, VERDICT_TERMINATE, "shut", CATEGORY_HOST_DENIED},
+	{"shut.git.test", 2200, "", true, VERDICT_TUNNEL, "ssh", CATEGORY_NONE},
+	{"203.0.113.9", 22, "", true, VERDICT_TUNNEL, "ssh", CATEGORY_NONE},
+	{"203.0.114.9", 22, "", false, VERDICT_TERMINATE, "default", CATEGORY_HOST_DENIED},
+	{"evilgit.test", 22, "", false, VERDICT_TERMINATE, "default", CATEGORY_HOST_DENIED},
+	{"hid.test", 9000, "", false, VERDICT_TERMINATE, "not", CATEGORY_HOST_DENIED},
+};
+
+static void test_tunnels(void **state)
+{
+	static const struct {
+		const char *host;
+		bool tunnels;
+	} names[] = {{"git.test", true}, {"a.git.test", true}, {"shut.git.test", true},
+		{"203.0.113.1", true}, {"203.0.112.1", false}, {"hid.test", false},
+		{"other.test", true}, {"other.example", false}};
+	struct policy *p = load(tunnels_text);
+	char why[HOST_WHY];
+	struct host_pattern w;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
+		struct host h = host(ways[i].host);
+		struct subject s = {&h, ways[i].port, slice_str(ways[i].method)};
+		struct verdict v = policy_decide(p, &s);
+
+		if (v.allow != ways[i].allow || v.way != ways[i].way ||
+			v.category != ways[i].category || strcmp(v.rule, ways[i].rule) != 0)
+			fail_msg("%s:%u %s: %d %d %s %s", ways[i].host, ways[i].port,
+				ways[i].method, v.allow, v.way, v.rule, category_name(v.category));
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+		struct host h = host(names[i].host);
+
+		if (policy_tunnels_name(p, &h) != names[i].tunnels)
+			fail_msg("%s", names[i].host);
+	}
+	assert_false(policy_opens_port(p, 2200)); /* for names that are known beforehand only */
+	assert_true(policy_opens_port(p, 443));
+	assert_true(policy_opens_name(p, &(struct host){.text = "git.test", .n = 8}));
+	assert_int_equal(host_pattern_parse(slice_str("a.git.test"), &w, why), 0);
+	assert_false(policy_opens_pattern(p, &w));
+	assert_string_equal(policy_tunnels_pattern(p, &w, 0), "ssh");
+	assert_null(policy_tunnels_pattern(p, &w, 443));
+	assert_int_equal(host_pattern_parse(slice_str("git.test"), &w, why), 0);
+	assert_true(policy_opens_pattern(p, &w));
+	policy_unref(p);
+}
+
+/* A host that some rule names at that port, with whatever methods, is not passed through. */
+static void test_pass(void **state)
+{
+	static const char rules[] =
+		"rules:\n"
+		"- {name: m, hosts: [m.test], methods: [DELETE], action: deny}\n"
+		"- {name: t, hosts: [t.test], ports: [22], action: tunnel}\n"
+		"- {name: a, hosts: [a.test], action: allow}\n";
+	static const struct {
+		const char *head, *host;
+		uint16_t port;
+		enum verdict_way way;
+	} rows[] = {
+		{"default: allow\n", "x.test", 443, VERDICT_PASS},
+		{"default: allow\n", "192.0.2.1", 5432, VERDICT_PASS},
+		{"default: allow\ndefault_tls: pass\n", "x.test", 443, VERDICT_PASS},
+		{"default: allow\ndefault_tls: terminate\n", "x.test", 443, VERDICT_TERMINATE},
+		{"default: deny\ndefault_tls: pass\n", "a.test", 443, VERDICT_TERMINATE},
+		{"default: allow\n", "m.test", 443, VERDICT_TERMINATE},
+		{"default: allow\n", "m.test", 8443, VERDICT_PASS},
+		{"default: allow\n", "a.test", 443, VERDICT_TERMINATE},
+		{"default: allow\n", "t.test", 22, VERDICT_TUNNEL},
+		{"default: allow\n", "t.test", 443, VERDICT_PASS},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[512];
+		struct host h = host(rows[i].host);
+		struct policy *p;
+		struct verdict v;
+
+		(void)snprintf(text, sizeof(text), "version: 1\n%s%s", rows[i].head, rules);
+		p = load(text);
+		v = policy_decide(p, &(struct subject){&h, rows[i].port, {0}});
+		if (!v.allow || v.way != rows[i].way)
+			fail_msg("%u: %s %d", i, rows[i].host, v.way);
+		v = policy_decide(p, &(struct subject){&h, rows[i].port, SLICE("GET")});
+		assert_int_equal(v.way, VERDICT_TERMINATE);
+		policy_unref(p);
+	}
 }
 
 /* A name is resolved only if some port of it is open: a query for a denied name would carry it out.
@@ -442,13 +567,38 @@ static void test_manual(void **state)
 	manual_check("userspace/man/sallyport-policy.5", tables, n);
 }
 
+static void test_dns(void **state)
+{
+	static const struct {
+		const char *text;
+		enum policy_dns dns;
+	} words[] = {
+		{"version: 1", POLICY_DNS_CHECKED},
+		{"version: 1\ndns: checked", POLICY_DNS_CHECKED},
+		{"version: 1\ndns: synthetic", POLICY_DNS_SYNTHETIC},
+		{"version: 1\ndns: \"off\"", POLICY_DNS_OFF},
+		{"version: 1\ndns: off", POLICY_DNS_OFF},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		struct policy *p = load(words[i].text);
+
+		assert_int_equal(policy_dns(p), words[i].dns);
+		policy_unref(p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dns),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_one_of_fifty),
 		cmocka_unit_test(test_decide),
 		cmocka_unit_test(test_default_allow),
+		cmocka_unit_test(test_tunnels),
+		cmocka_unit_test(test_pass),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_too_many_openings),

@@ -60,16 +60,83 @@ static void test_shadowed(void **state)
 		"with the same action\n");
 	policy_unref(p);
 
-	p = load("version: 1\ndefault: allow\n");
-	warnings[0] = '\0';
-	policy_check(p, collect, warnings);
-	assert_int_equal(strncmp(warnings, "f:1:1: `default: allow` without `default_tls`", 45), 0);
-	policy_unref(p);
-	p = load("version: 1\ndefault: allow\ndefault_tls: terminate\n");
+	p = load("version: 1\ndefault: allow\n"); /* TLS is passed through: nothing to warn of */
 	warnings[0] = '\0';
 	policy_check(p, collect, warnings);
 	assert_string_equal(warnings, "");
 	policy_unref(p);
+}
+
+/* ---- tunnels and rules that look at requests ---- */
+
+#define RULES(a, b) "version: 1\nrules:\n- {name: a, " a "}\n- {name: b, " b "}\n"
+#define UNSEEN                                                                                     \
+	"f:4:3: rule `b` tunnels hosts and ports where rule `a` in line 3 looks at methods, "      \
+	"which a "                                                                                 \
+	"tunnel does not show; give them different hosts or ports, or put the tunnel first"
+#define HIDDEN(says)                                                                               \
+	"f:4:3: rule `b` never decides: rule `a` in line 3 matches all of it first and says " says \
+	"; put the narrower rule first"
+
+static const struct {
+	const char *text, *fault; /* NULL: good */
+} overlaps[] = {
+	{RULES("hosts: [a.test], methods: [GET], action: allow", "hosts: [a.test], action: tunnel"),
+		UNSEEN},
+	{RULES("hosts: [a.test], methods: [GET], action: deny", "hosts: [a.test], action: tunnel"),
+		UNSEEN},
+	{RULES("hosts: [a.test], ports: [22, 400-500], methods: [GET], action: allow",
+		 "hosts: ['*.test'], ports: [443], action: tunnel"),
+		UNSEEN},
+	{RULES("hosts: ['*'], methods: [GET], action: allow",
+		 "hosts: [a.test], ports: [22, 80], action: tunnel"),
+		UNSEEN},
+	{RULES("hosts: [10.0.0.0/8], methods: [GET], action: allow",
+		 "hosts: [10.1.2.3], action: tunnel"),
+		UNSEEN},
+	/* another port, another host */
+	{RULES("hosts: [a.test], methods: [GET], action: allow",
+		 "hosts: [a.test], ports: [22], action: tunnel"),
+		NULL},
+	{RULES("hosts: [a.test], methods: [GET], action: allow", "hosts: [b.test], action: tunnel"),
+		NULL},
+	{RULES("hosts: ['*'], methods: [GET], action: allow", "hosts: [192.0.2.1], action: tunnel"),
+		NULL},
+	/* the tunnel is first */
+	{RULES("hosts: [a.test], action: tunnel", "hosts: ['*'], methods: [GET], action: allow"),
+		NULL},
+	{RULES("hosts: [a.test], ports: [443], action: tunnel",
+		 "hosts: [a.test], methods: [GET], action: allow"),
+		NULL},
+	/* rules without methods take their hosts whole */
+	{RULES("hosts: [a.test], action: deny", "hosts: ['*.test'], action: tunnel"), NULL},
+	{RULES("hosts: [a.test], action: allow", "hosts: ['*.test'], action: tunnel"), NULL},
+	/* one hides the other */
+	{RULES("hosts: ['*.test'], action: tunnel", "hosts: [a.test], action: allow"),
+		HIDDEN("tunnel")},
+	{RULES("hosts: ['*.test'], action: tunnel",
+		 "hosts: [a.test], methods: [GET], action: deny"),
+		HIDDEN("tunnel")},
+	{RULES("hosts: ['*.test'], action: deny", "hosts: [a.test], action: tunnel"),
+		HIDDEN("deny")},
+	{RULES("hosts: ['*.test'], action: allow", "hosts: [a.test], action: tunnel"),
+		HIDDEN("allow")},
+};
+
+static void test_overlaps(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(overlaps); i++) {
+		struct fault fault = {{0}};
+		struct policy *p = NULL;
+		int r = policy_load(slice_str(overlaps[i].text), "f", &fault, &p);
+
+		if (r != (overlaps[i].fault ? -EBADMSG : 0))
+			fail_msg("%s: %s", overlaps[i].text, fault.text);
+		if (overlaps[i].fault)
+			assert_string_equal(fault.text, overlaps[i].fault);
+		policy_unref(p);
+	}
 }
 
 /* ---- addresses that are allowed in vain ---- */
@@ -146,11 +213,40 @@ static void test_in_vain(void **state)
 	}
 }
 
+/* Names that are opened while none is resolved. */
+static void test_names_off(void **state)
+{
+	static const char rules[] =
+		"rules:\n- {name: ip, hosts: [203.0.113.1], action: allow}\n"
+		"- {name: no, hosts: [x.test], action: deny}\n"
+		"- {name: mixed, hosts: [203.0.113.2, a.test], action: allow}\n";
+	static const char *const words[] = {"checked", "synthetic", "off"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		char text[512], warnings[2048] = "";
+		struct policy *p;
+
+		(void)snprintf(text, sizeof(text), "version: 1\ndns: %s\n%s", words[i], rules);
+		p = load(text);
+		policy_check(p, collect, warnings);
+		policy_unref(p);
+		assert_string_equal(warnings, i < 2 ? ""
+						    : "f:6:3: rule `mixed` opens names, and with "
+						      "`dns: off` no name is resolved: "
+						      "connections to them are refused "
+						      "dns-failure; write addresses, or another "
+						      "`dns`\n");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shadowed),
+		cmocka_unit_test(test_overlaps),
 		cmocka_unit_test(test_in_vain),
+		cmocka_unit_test(test_names_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

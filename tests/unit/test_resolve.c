@@ -19,12 +19,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "dns/records.h"
 #include "ring/loop.h"
 #include "upstream/resolve.h"
 
 /* ---- the server */
 
-enum { A = 1, CNAME = 5, AAAA = 28, PACKET = 2048 };
+enum { A = 1, CNAME = 5, TXT = 16, AAAA = 28, PACKET = 2048 };
 
 struct server {
 	int udp, tcp, wake[2];
@@ -99,6 +100,9 @@ static void server_answer(const uint8_t *query, size_t n, bool tcp, struct answe
 		put_record(a, POINTER, CNAME, "\1x\4test\0", 8);
 		put_record(a, "\1x\4test\0", 8, CNAME, "\1y\4test\0", 8);
 		put_addresses(a, type, "\1y\4test\0", 8, 1);
+	} else if (IS("text")) {
+		put_record(a, POINTER, CNAME, "\1x\4test\0", 8);
+		put_record(a, "\1x\4test\0", 8, type, "\2hi", 3);
 	} else if (IS("dangling"))
 		put_record(a, POINTER, CNAME, "\1x\4test\0", 8);
 	else if (IS("nx"))
@@ -499,6 +503,88 @@ static void test_limit_and_free(void **state)
 	assert_int_equal(o[LIMIT_LOOKUPS].calls, 0);
 }
 
+struct text {
+	struct fixture *f;
+	unsigned calls;
+	int err;
+	struct dns_records records;
+};
+
+static void text_done(void *arg, int err)
+{
+	struct text *t = arg;
+
+	assert_false(t->f->in_call);
+	t->calls++;
+	t->err = err;
+	if (--t->f->waiting == 0)
+		loop_stop(t->f->loop);
+}
+
+static int text(struct fixture *f, const char *name, struct text *t)
+{
+	int r;
+
+	*t = (struct text){.f = f};
+	f->in_call = true;
+	r = resolve_records(f->resolver, name, TXT, &t->records, text_done, t);
+	f->in_call = false;
+	if (r == 0)
+		f->waiting++;
+	return r;
+}
+
+static void test_records(void **state)
+{
+	static const struct {
+		const char *name;
+		int err;
+	} names[] = {{"text.test", 0}, {"TEXT.test.", 0}, {"dangling.test", -ENODATA},
+		{"nx.test", -ENOENT}, {"empty.test", -ENODATA}, {"refused.test", -EIO},
+		{"garbage.test", -1}, {"cut.test", -1}, {"odd.test", -EBADMSG}};
+	static struct text t[ARRAY_SIZE(names)];
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_int_equal(text(f, names[i].name, &t[i]), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (t[i].calls != 1 ||
+			(names[i].err == -1 ? t[i].err >= 0 : t[i].err != names[i].err))
+			fail_msg("%s: %u calls, err %d", names[i].name, t[i].calls, t[i].err);
+		if (t[i].err == 0) {
+			assert_int_equal(t[i].records.n, 1);
+			assert_memory_equal(t[i].records.bytes, "\0\0\0\x1e\0\3\2hi", 9);
+		}
+	}
+	assert_int_equal(text(f, "a b.test", &t[0]), -EINVAL);
+}
+
+/* What comes behind the deadline, and the end of the resolver, writes nothing to an asker who has been told. */
+static void test_records_deadline(void **state)
+{
+	struct fixture *f = *state;
+	struct text *t = calloc(2, sizeof(*t));
+	struct addr servers[RESOLVE_SERVERS];
+
+	assert_non_null(t);
+	resolve_free(f->resolver);
+	for (unsigned i = 0; i < RESOLVE_SERVERS; i++)
+		servers[i] = f->server.at;
+	assert_int_equal(resolve_new(f->loop, servers, RESOLVE_SERVERS, &f->resolver), 0);
+	assert_int_equal(text(f, "silent.test", &t[0]), 0);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_int_equal(t[0].err, -ETIMEDOUT);
+	assert_int_equal(resolve_in_flight(f->resolver), 1);
+	assert_int_equal(text(f, "silent.test", &t[1]), 0);
+	resolve_free(f->resolver);
+	f->resolver = NULL;
+	assert_int_equal(t[0].calls, 1);
+	assert_int_equal(t[1].calls, 1);
+	assert_int_equal(t[1].err, -ECANCELED);
+	free(t);
+}
+
 struct chain {
 	struct outcome first, second;
 };
@@ -542,6 +628,8 @@ int main(void)
 		TEST(test_names),
 		TEST(test_limit_and_free),
 		TEST(test_chain),
+		TEST(test_records),
+		TEST(test_records_deadline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,11 @@ static const struct {
 	enum sniff_kind kind;
 } firsts[] = {
 	{"\x16\x03\x01\x02\x00\x01", 6, 2, SNIFF_TLS}, {"\x16\x02\x01", 3, 2, SNIFF_OTHER},
-	{"GET / HTTP/1.1\r\n", 16, 4, SNIFF_HTTP1}, {"\r\nGET / HTTP/1.1\r\n", 18, 6, SNIFF_HTTP1},
+	{"\x15\x03\x01\x00\x02\x01\x5a", 7, 2, SNIFF_TLS}, /* a warning first */
+	{"\x14\x03\x03\x00\x01\x01", 6, 2, SNIFF_TLS}, {"\x18\x03\x03", 3, 2, SNIFF_TLS},
+	{"\x15\x00\x00", 3, 2, SNIFF_OTHER}, {"\x13\x03\x01", 3, 1, SNIFF_OTHER},
+	{"\x19\x03\x01", 3, 1, SNIFF_OTHER}, {"GET / HTTP/1.1\r\n", 16, 4, SNIFF_HTTP1},
+	{"\r\nGET / HTTP/1.1\r\n", 18, 6, SNIFF_HTTP1},
 	{"\r\n\r\nGET / HTTP/1.1", 18, 3, SNIFF_OTHER}, {"\rGET", 4, 2, SNIFF_OTHER},
 	{"\nGET /", 6, 1, SNIFF_OTHER}, {"M-SEARCH * HTTP/1.1\r\n", 21, 9, SNIFF_HTTP1},
 	{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24, 14, SNIFF_H2_PREFACE},

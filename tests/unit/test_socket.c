@@ -57,6 +57,7 @@ static void source_status(void *arg, struct control_status *ret)
 		.workers = 2,
 		.sandboxes = 1,
 		.uptime_ms = 99,
+		.outage = "refuse",
 		.audit_written = 7,
 		.audit_lost = 1,
 	};
@@ -84,6 +85,8 @@ static unsigned source_sandboxes(void *arg, struct slice id, struct json *j)
 		.digest = {0xab, [31] = 0x01},
 		.connections = 5,
 		.refusals = 2,
+		.tunnels = 3,
+		.tunnels_open = 1,
 		.credentials = credentials,
 		.ncredentials = 2,
 	};
@@ -264,6 +267,7 @@ static void run(struct fixture *f, void (*client)(struct fixture *f))
 
 #define STATUS_BODY                                                                                \
 	"{\"version\":\"1.2.3\",\"pid\":42,\"workers\":2,\"sandboxes\":1,\"uptime_ms\":99,"        \
+	"\"outage\":\"refuse\","                                                                   \
 	"\"sanitizer\":false,"                                                                     \
 	"\"audit\":{\"written\":7,\"lost\":1},\"degraded\":[{\"feature\":\"ipv6\",\"reason\":"     \
 	"\"no IPv6 "                                                                               \
@@ -273,7 +277,8 @@ static void run(struct fixture *f, void (*client)(struct fixture *f))
 	"\"ab00000000000000000000000000000000000000000000000000000000000001\",\"mode\":"           \
 	"\"enforce\",\"state\":\"active\",\"network\":\"sealed\",\"lane\":\"bpf\","                \
 	"\"counters\":{\"connections\":5,\"open\":0,\"requests\":0,\"denied\":0,\"swaps\":0,"      \
-	"\"misdirected\":0,\"refusals\":2},\"degraded\":[{\"feature\":\"ipv6\",\"reason\":"        \
+	"\"misdirected\":0,\"refusals\":2,\"tunnels\":3,"                                          \
+	"\"tunnels_open\":1},\"degraded\":[{\"feature\":\"ipv6\",\"reason\":"                      \
 	"\"no IPv6 here\",\"remedy\":\"load the "                                                  \
 	"module\"}],\"credentials\":[{\"name\":\"GH_TOKEN\",\"state\":"                            \
 	"\"available\",\"env\":\"GH_TOKEN\"},{\"name\":\"KEY\",\"state\":\"unavailable\","         \

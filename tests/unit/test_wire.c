@@ -167,7 +167,7 @@ static void test_answer_bytes(void **state)
 
 	(void)state;
 	assert_int_equal(parse(SLICE(QUERY_E NAME "\0\1\0\1" OPT_DO), &q), 0);
-	n = dns_answer_write(&q, &reply, out);
+	n = dns_answer_write(&q, &reply, out, DNS_ANSWER_MAX);
 	assert_int_equal(n, sizeof(expect) - 1);
 	assert_memory_equal(out, expect, n);
 }
@@ -184,7 +184,7 @@ static void test_answer_aaaa(void **state)
 
 	(void)state;
 	assert_int_equal(parse(SLICE(QUERY NAME "\0\x1c\0\1"), &q), 0);
-	n = dns_answer_write(&q, &reply, out);
+	n = dns_answer_write(&q, &reply, out, DNS_ANSWER_MAX);
 	assert_int_equal(n, sizeof(expect) - 1);
 	assert_memory_equal(out, expect, n);
 }
@@ -202,8 +202,8 @@ static void test_answer_rcodes(void **state)
 		struct dns_reply reply = {.rcode = rcodes[i]};
 
 		assert_int_equal(parse(SLICE(QUERY NAME "\0\x10\0\1"), &q), 0);
-		assert_int_equal(
-			dns_answer_write(&q, &reply, out), DNS_HEADER + sizeof(NAME) - 1 + 4);
+		assert_int_equal(dns_answer_write(&q, &reply, out, DNS_ANSWER_MAX),
+			DNS_HEADER + sizeof(NAME) - 1 + 4);
 		assert_int_equal(out[2], 0x81);
 		assert_int_equal(out[3], 0x80 | rcodes[i]);
 		assert_memory_equal(
@@ -221,7 +221,7 @@ static void test_answer_badvers(void **state)
 	(void)state;
 	assert_int_equal(
 		parse(SLICE(QUERY_E NAME "\0\1\0\1\0\0\x29\x10\0\0\1\0\0\0\0"), &q), DNS_BADVERS);
-	n = dns_answer_write(&q, &reply, out);
+	n = dns_answer_write(&q, &reply, out, DNS_ANSWER_MAX);
 	assert_int_equal(out[3] & 0xf, 0);
 	assert_memory_equal(out + n - 11, "\0\0\x29\x04\xd0\1\0\0\0\0\0", 11);
 }
@@ -234,12 +234,12 @@ static void test_answer_unreadable(void **state)
 
 	(void)state;
 	assert_int_equal(parse(SLICE(QUERY "\3www\xc0\x0c\0\1\0\1"), &q), DNS_FORMERR);
-	assert_int_equal(dns_answer_write(&q, &reply, out), DNS_HEADER);
+	assert_int_equal(dns_answer_write(&q, &reply, out, DNS_ANSWER_MAX), DNS_HEADER);
 	assert_memory_equal(out, "\x12\x34\x81\x81\0\0\0\0\0\0\0\0", DNS_HEADER);
 	/* another opcode is sent back */
 	assert_int_equal(parse(SLICE(HEAD("\x28\x10", "\1", "\0", "\0", "\0")), &q), DNS_NOTIMP);
 	reply.rcode = DNS_NOTIMP;
-	assert_int_equal(dns_answer_write(&q, &reply, out), DNS_HEADER);
+	assert_int_equal(dns_answer_write(&q, &reply, out, DNS_ANSWER_MAX), DNS_HEADER);
 	assert_memory_equal(out, "\x12\x34\xa8\x94\0\0\0\0\0\0\0\0", DNS_HEADER);
 }
 
@@ -257,8 +257,68 @@ static void test_answer_longest(void **state)
 		reply.addrs[i] = v6((uint8_t)i);
 	assert_int_equal(
 		parse(SLICE(QUERY_E LABEL63 LABEL63 LABEL63 LABEL61 "\0\0\x1c\0\1" OPT), &q), 0);
-	assert_int_equal(dns_answer_write(&q, &reply, out), DNS_ANSWER_MAX);
+	assert_int_equal(dns_answer_write(&q, &reply, out, DNS_ANSWER_MAX), DNS_ANSWER_MAX);
 	free(out);
+}
+
+/* Records that fit are written behind a pointer to the name; those that do not are all left out, and TC is set. */
+static void test_answer_records(void **state)
+{
+	static const uint8_t two[] = "\0\0\0\5\0\2\1a\0\0\0\6\0\3\2bc";
+	static const uint8_t expect[] = "\x12\x34\x81\x80\0\1\0\2\0\0\0\1" NAME "\0\x10\0\1"
+					"\xc0\x0c\0\x10\0\1\0\0\0\5\0\2\1a"
+					"\xc0\x0c\0\x10\0\1\0\0\0\6\0\3\2bc"
+					"\0\0\x29\x04\xd0\0\0\0\0\0\0";
+	uint8_t many[20 * 206], out[DNS_UDP_SIZE], *at = many;
+	struct dns_reply reply = {.nrecords = 2, .records = {two, sizeof(two) - 1}};
+	struct dns_question q;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(parse(SLICE(QUERY_E NAME "\0\x10\0\1" OPT), &q), 0);
+	n = dns_answer_write(&q, &reply, out, q.udp_size);
+	assert_int_equal(n, sizeof(expect) - 1);
+	assert_memory_equal(out, expect, n);
+
+	for (unsigned i = 0; i < 20; i++, at += 206) {
+		memset(at, 0, 206);
+		at[5] = 200;
+		at[6] = 199;
+	}
+	for (unsigned fit = 5; fit <= 6; fit++) { /* 12 + 22 + 212 fit + 11 */
+		reply = (struct dns_reply){.nrecords = fit, .records = {many, fit * 206}};
+		n = dns_answer_write(&q, &reply, out, q.udp_size);
+		assert_int_equal(n, fit == 5 ? 12 + 22 + 5 * 212 + 11 : 12 + 22 + 11);
+		assert_int_equal(out[2] & 2, fit == 5 ? 0 : 2);
+		assert_int_equal(out[7], fit == 5 ? 5 : 0);
+	}
+}
+
+/* What the client takes: at least 512, at most what we send. */
+static void test_udp_size(void **state)
+{
+	static const struct {
+		struct slice packet;
+		unsigned size;
+	} sizes[] = {
+		{{(const uint8_t *)QUERY NAME "\0\1\0\1", sizeof(QUERY NAME "\0\1\0\1") - 1}, 512},
+		{{(const uint8_t *)QUERY_E NAME "\0\1\0\1\0\0\x29\0\x40\0\0\0\0\0\0",
+			 sizeof(QUERY_E NAME "\0\1\0\1") - 1 + 11},
+			512},
+		{{(const uint8_t *)QUERY_E NAME "\0\1\0\1\0\0\x29\4\0\0\0\0\0\0\0",
+			 sizeof(QUERY_E NAME "\0\1\0\1") - 1 + 11},
+			1024},
+		{{(const uint8_t *)QUERY_E NAME "\0\1\0\1" OPT,
+			 sizeof(QUERY_E NAME "\0\1\0\1" OPT) - 1},
+			DNS_UDP_SIZE},
+	};
+	struct dns_question q;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		assert_int_equal(parse(sizes[i].packet, &q), 0);
+		assert_int_equal(q.udp_size, sizes[i].size);
+	}
 }
 
 static void test_frames(void **state)
@@ -295,6 +355,8 @@ int main(void)
 		cmocka_unit_test(test_answer_badvers),
 		cmocka_unit_test(test_answer_unreadable),
 		cmocka_unit_test(test_answer_longest),
+		cmocka_unit_test(test_answer_records),
+		cmocka_unit_test(test_udp_size),
 		cmocka_unit_test(test_frames),
 	};
 

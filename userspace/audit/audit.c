@@ -12,7 +12,9 @@
  * Not synced to the disk: a record that survives the daemon is what is promised, not one that
  * survives the machine.
  *
- * #syscalls: write ftruncate rename openat newfstatat close
+ * While one daemon takes over from another, both append lines, each by one write(2); only the one that serves rotates.
+ *
+ * #syscalls: write ftruncate lseek fstat rename openat newfstatat close
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,6 +91,11 @@ void audit_close(struct audit *a)
 	free(a);
 }
 
+void audit_share(struct audit *a)
+{
+	a->limit = 0;
+}
+
 int audit_reopen(struct audit *a)
 {
 	uint64_t size;
@@ -134,6 +141,21 @@ static void audit_rotate(struct audit *a)
 		a->rotate_at = a->size + a->limit; /* not with every line again */
 }
 
+/*
+ * Takes back the n bytes of a line that the disk had no room for the rest of, unless another daemon (while one takes over
+ * from the other) has written behind them.
+ */
+static void audit_cut(struct audit *a, ssize_t n)
+{
+	off_t end = lseek(a->fd, 0, SEEK_CUR); /* behind what this descriptor appended last */
+	struct stat st;
+
+	if (end >= n && fstat(a->fd, &st) == 0 && st.st_size == end &&
+		ftruncate(a->fd, end - n) == 0)
+		return;
+	a->size += (uint64_t)n; /* its start stays */
+}
+
 /* Appends one line to the file. */
 static int audit_put(struct audit *a, const struct audit_event *e)
 {
@@ -156,8 +178,8 @@ static int audit_put(struct audit *a, const struct audit_event *e)
 	r = n == (ssize_t)line.n ? 0 : n < 0 ? -errno : -ENOSPC;
 	if (r == 0)
 		a->size += line.n;
-	else if (n > 0 && ftruncate(a->fd, (off_t)a->size) < 0)
-		a->size += (uint64_t)n; /* its start stays; never seen on a regular file */
+	else if (n > 0)
+		audit_cut(a, n);
 	buf_consume(&a->line, line.n);
 	return r;
 }

@@ -40,6 +40,9 @@ void audit_paths_by(struct audit *a,
  * line. */
 void audit_lose(struct audit *a, uint64_t n);
 
+/* Another daemon writes to the file as well and will be the one to rotate it. */
+void audit_share(struct audit *a);
+
 /* Closes and opens the path again, for an outside log rotator. On failure the old file stays in
  * use. */
 int audit_reopen(struct audit *a);

@@ -28,7 +28,10 @@ static const char *const event_protocols[] = {
 };
 _Static_assert(ARRAY_SIZE(event_protocols) == AUDIT_PROTOCOL_COUNT, "every protocol has its name");
 
-static const char *const event_decisions[] = {[AUDIT_ALLOW] = "allow", [AUDIT_DENY] = "deny"};
+static const char *const event_decisions[] = {[AUDIT_ALLOW] = "allow",
+	[AUDIT_DENY] = "deny",
+	[AUDIT_TUNNEL] = "tunnel",
+	[AUDIT_PASS] = "pass"};
 _Static_assert(ARRAY_SIZE(event_decisions) == AUDIT_DECISION_COUNT, "every decision has its name");
 
 /* ---- filling */

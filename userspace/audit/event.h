@@ -68,7 +68,8 @@ enum audit_protocol {
 #undef X
 };
 
-enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_DECISION_COUNT };
+/* TUNNEL and PASS: allowed, as raw bytes; by a rule, or since nothing names the host. */
+enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_TUNNEL, AUDIT_PASS, AUDIT_DECISION_COUNT };
 
 /* Who did it, by the kernel's record. */
 struct audit_client {

@@ -37,6 +37,8 @@ enum {
 
 	/* times, milliseconds */
 	TIME_SNIFF = 10000, /* silence before the first bytes */
+	TIME_FIRST =
+		50, /* the same where raw bytes may pass: time for a hello, before the server is heard */
 	TIME_CLOSED =
 		50, /* the same where nothing can be allowed: time for a hello that is to be refused in words */
 	TIME_HANDSHAKE = 15000, /* a TLS handshake, either side */
@@ -47,6 +49,7 @@ enum {
 	TIME_UPLOAD = 60000, /* no byte of a request body moved, or of what we still have to send */
 	TIME_BODY =
 		900000, /* no byte of a response body moved: event streams are silent for long */
+	TIME_TUNNEL_HALF = 900000, /* no byte of a half-closed tunnel moved */
 	TIME_POOL_IDLE = 20000, /* an upstream connection unused */
 	TIME_CONNECT = 15000,
 	TIME_DNS = 5000, /* a lookup as a whole */
@@ -54,6 +57,7 @@ enum {
 	TIME_LINGER =
 		1000, /* reading on after our last byte, so that a refusal is not lost to a reset */
 	TIME_LIMIT_TOLD = 1000, /* between records of connections over a limit, of one sandbox */
+	TIME_TAKE_OVER = 30000, /* a daemon's time to take over from another */
 	TIME_SOURCE_CHECK = 1000, /* between looks at credential files */
 	TIME_SELFTEST = 2000, /* the self-test of one sandbox, by the helper */
 	TIME_SELFTEST_KNOCK = 1000, /* one attempt of it, whole seconds */
@@ -61,6 +65,14 @@ enum {
 	TIME_SELFTEST_EVERY = 10000, /* between two of one sandbox */
 	TIME_SELFTEST_AGAIN = 1000, /* the same while it is degraded */
 	TIME_SELFTEST_GAP = 50, /* between the beginnings of any two */
+
+	/* times, seconds */
+	KEEP_ALIVE_IDLE =
+		60, /* silence of a tunnel's upstream before TCP asks whether it is there */
+	KEEP_ALIVE_EVERY = 15, /* between two questions */
+
+	/* counts again */
+	KEEP_ALIVE_TRIES = 4, /* questions without an answer, and it is gone */
 };
 
 #endif

@@ -3,8 +3,8 @@
  * refusals.c – see refusals.h. libbpf's ring_buffer does the reading; its epoll descriptor is watched like any other.
  *
  * Not every event wakes us: only the first in a second (record_wake() in bpf/record.bpf.h), since waking costs more than
- * the refusal. So each wake is followed by looks for longer than that second. The start counts as one: whoever read
- * before us may have had the wake of the running second.
+ * the refusal. So each wake is followed by looks for longer than that second; and so is the beginning, as whoever read
+ * before us may have been woken for what is there, and for what follows it.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -94,7 +94,7 @@ int refusals_new(struct loop *loop, int map,
 		return e;
 	}
 	r->until = loop_now(loop) + REFUSALS_LOOKING;
-	timer_start(loop, &r->look, REFUSALS_LOOK);
+	timer_start(loop, &r->look, 0);
 	*ret = r;
 	return 0;
 }

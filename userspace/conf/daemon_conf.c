@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* daemon_conf.c – see daemon_conf.h. Texts are borrowed from the document's tree, which lives as
  * long as the result. */
+#include <endian.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,14 +11,22 @@
 #include "base/limits.h"
 #include "conf/daemon_conf.h"
 #include "conf/table.h"
+#include "model/range.h"
 
-enum { DAEMON_CONF_DNS_PORT = 53 };
+enum {
+	DAEMON_CONF_DNS_PORT = 53,
+	DAEMON_CONF_DRAIN = 30,
+	DAEMON_CONF_DRAIN_MOST = 86400,
+	DAEMON_CONF_POOL_LONGEST = 24, /* bits of the prefix of `synthetic` */
+	DAEMON_CONF_POOL_SIZE = 1 << 17,
+};
+#define DAEMON_CONF_POOL_FIRST (198u << 24 | 18u << 16) /* 198.18.0.0/15 */
 
 /* what stands around a struct daemon_conf */
 struct daemon_conf_store {
 	struct daemon_conf conf;
 	struct conf_doc *doc;
-	const struct conf_node *resolvers, *credentials, *audit;
+	const struct conf_node *resolvers, *synthetic, *credentials, *audit;
 };
 
 #define KEY(member) offsetof(struct daemon_conf_store, member)
@@ -30,11 +39,15 @@ static const struct conf_key daemon_conf_keys[] = {
 	{"workers", CONF_TYPE_NUMBER, false, KEY(conf.workers), .max = LIMIT_WORKERS,
 		.help = "worker threads, 0 = one for each core"},
 	{"resolvers", CONF_TYPE_LIST, false, KEY(resolvers), .help = "addresses of DNS servers"},
+	{"synthetic", CONF_TYPE_NODE, false, KEY(synthetic),
+		.help = "the range that names get addresses from"},
 	{"ca", CONF_TYPE_TEXT, false, KEY(conf.ca), .help = "CA certificates for all upstreams"},
 	{"credentials", CONF_TYPE_ROWS, false, KEY(credentials),
 		.help = "documents and their sandboxes"},
 	{"brokers", CONF_TYPE_LATER},
 	{"audit", CONF_TYPE_MAP, false, KEY(audit), .help = "where the audit goes"},
+	{"drain", CONF_TYPE_NUMBER, false, KEY(conf.drain), .max = DAEMON_CONF_DRAIN_MOST,
+		.help = "seconds for what is under way when another daemon takes over"},
 	{"key", CONF_TYPE_LATER},
 };
 #undef KEY
@@ -134,6 +147,72 @@ static int daemon_conf_resolvers(struct daemon_conf_store *s, struct fault *faul
 				"192.0.2.53:5353, [2001:db8::53]:5353)");
 		s->conf.nresolvers++;
 	}
+	return 0;
+}
+
+/* ADDRESS/LENGTH of IPv4, host bits 0, of 256 addresses or more. 0 and the ends, or -EINVAL. */
+static int daemon_conf_range(struct slice text, struct addr *ret_first, struct addr *ret_last)
+{
+	size_t slash = slice_find(text, '/');
+	struct slice length = slice_skip(text, slash + 1);
+	unsigned prefix = 0;
+
+	if (addr_parse(slice_first(text, slash), ret_first) < 0 || !addr_is_v4(ret_first) ||
+		slice_find(text, ':') < text.n)
+		return -EINVAL;
+	if (length.n == 0 || length.n > 2 || length.p[0] == '0')
+		return -EINVAL;
+	for (size_t i = 0; i < length.n; i++) {
+		if (length.p[i] < '0' || length.p[i] > '9')
+			return -EINVAL;
+		prefix = prefix * 10 + (unsigned)(length.p[i] - '0');
+	}
+	if (prefix > DAEMON_CONF_POOL_LONGEST)
+		return -EINVAL;
+	*ret_last = *ret_first;
+	for (unsigned bit = prefix; bit < 32; bit++) {
+		uint8_t mask = (uint8_t)(0x80 >> bit % 8), *byte = ret_last->ip + 12 + bit / 8;
+
+		if (*byte & mask)
+			return -EINVAL;
+		*byte |= mask;
+	}
+	return 0;
+}
+
+static uint32_t daemon_conf_v4(const struct addr *a)
+{
+	uint32_t v4;
+
+	memcpy(&v4, a->ip + 12, sizeof(v4));
+	return be32toh(v4);
+}
+
+/* What the kernel lets a sandbox ask for, and what is dialled by nobody: an address that stands for a name is both. */
+static bool daemon_conf_pool(const struct addr *a)
+{
+	return range_sandbox(a) == RANGE_PUBLIC && range_dialler(a) == RANGE_BENCHMARK;
+}
+
+static int daemon_conf_synthetic(struct daemon_conf_store *s, struct fault *fault)
+{
+	const struct conf_node *n = s->synthetic;
+	struct addr first, last;
+
+	if (!n)
+		return 0;
+	if (n->kind != CONF_SCALAR || daemon_conf_range(n->text, &first, &last) < 0)
+		return conf_fault(s->doc, n, fault,
+			"`synthetic` is a range of IPv4 addresses, 256 or more (198.18.0.0/15; the "
+			"bits "
+			"behind the prefix must be 0)");
+	if (!daemon_conf_pool(&first) || !daemon_conf_pool(&last))
+		return conf_fault(s->doc, n, fault,
+			"`synthetic` must lie within 198.18.0.0/15: the kernel lets a sandbox ask "
+			"for "
+			"these addresses, and no server has one of them");
+	s->conf.synthetic_first = daemon_conf_v4(&first);
+	s->conf.synthetic_last = daemon_conf_v4(&last);
 	return 0;
 }
 
@@ -239,6 +318,8 @@ static int daemon_conf_fill(struct daemon_conf_store *s, struct fault *fault)
 	if (r == 0)
 		r = daemon_conf_resolvers(s, fault);
 	if (r == 0)
+		r = daemon_conf_synthetic(s, fault);
+	if (r == 0)
 		r = daemon_conf_credentials(s, fault);
 	return r;
 }
@@ -253,7 +334,10 @@ int daemon_conf_load(
 		return -ENOMEM;
 	s->conf.state = "/run/sallyport";
 	s->conf.user = "sallyport";
+	s->conf.drain = DAEMON_CONF_DRAIN;
 	s->conf.audit_size = 64 << 20;
+	s->conf.synthetic_first = DAEMON_CONF_POOL_FIRST;
+	s->conf.synthetic_last = DAEMON_CONF_POOL_FIRST + DAEMON_CONF_POOL_SIZE - 1;
 	r = conf_parse(text, file, fault, &s->doc);
 	if (r == 0)
 		r = daemon_conf_fill(s, fault);

@@ -27,11 +27,15 @@ struct daemon_conf {
 	uint64_t workers; /* 0 = one for each core */
 	struct addr resolvers[DAEMON_CONF_RESOLVERS]; /* with ports */
 	unsigned nresolvers; /* 0 = ask daemon_conf_system_resolvers() */
+	uint32_t synthetic_first, synthetic_last; /* the range that names get synthetic addresses
+						     from, in host byte order; default
+						     198.18.0.0/15 */
 	const char *ca; /* file of CA certificates that all upstreams may use besides the system's,
 			   or NULL */
 	struct daemon_credentials *credentials;
 	unsigned ncredentials;
 	const char *audit_file; /* NULL = STATE/audit.jsonl */
+	uint64_t drain; /* seconds for what is under way when another daemon takes over */
 	uint64_t audit_size; /* bytes before the file is rotated */
 };
 

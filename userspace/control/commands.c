@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands.c – see commands.h: the table, and a function a call. */
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/cleanup.h"
@@ -20,6 +21,7 @@ static unsigned control_get_status(
 	json_number(j, "workers", status.workers);
 	json_number(j, "sandboxes", status.sandboxes);
 	json_number(j, "uptime_ms", (int64_t)status.uptime_ms);
+	json_text(j, "outage", status.outage);
 	json_bool(j, "sanitizer", status.sanitizer);
 	json_open(j, "audit", '{');
 	json_number(j, "written", (int64_t)status.audit_written);
@@ -54,10 +56,26 @@ static unsigned control_get_sandbox(
 	return s->sandboxes(s->arg, request->item, j) ? 200 : 404;
 }
 
+static unsigned control_put_prepared(
+	const void *source, const struct control_request *request, struct json *j)
+{
+	const struct control_source *s = source;
+	int r = s->prepare(s->arg, request->item);
+
+	if (r < 0)
+		return r == -ENOENT ? 404 : r == -EEXIST ? 409 : r == -EBUSY ? 503 : 422;
+	json_open(j, NULL, '{');
+	json_bool(j, "prepared", true);
+	json_close(j, '}');
+	return 200;
+}
+
 const struct control_route control_routes[] = {
 	{"GET", "/v1/status", control_get_status, "version, workers, sandboxes, degraded features"},
 	{"GET", "/v1/sandboxes", control_get_sandboxes, "every attached sandbox"},
 	{"GET", "/v1/sandboxes/{id}", control_get_sandbox, "one sandbox"},
+	{"PUT", "/v1/prepared/{id}", control_put_prepared,
+		"makes what a container needs before it is attached"},
 };
 const unsigned control_nroutes = ARRAY_SIZE(control_routes);
 
@@ -96,6 +114,8 @@ void control_sandbox_write(struct json *j, const struct control_sandbox *s)
 		{"swaps", s->swaps},
 		{"misdirected", s->misdirected},
 		{"refusals", s->refusals},
+		{"tunnels", s->tunnels},
+		{"tunnels_open", s->tunnels_open},
 	};
 	char digest[2 * sizeof(s->digest) + 1];
 

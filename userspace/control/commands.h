@@ -3,6 +3,7 @@
  * commands.h – what can be asked over the control socket, and the shape of the answers.
  *
  *   GET /v1/status           GET /v1/sandboxes           GET /v1/sandboxes/{id}
+ *   PUT /v1/prepared/{id}
  *
  * The daemon's state comes through struct control_source, filled by main; the names of the JSON
  * members are only here.
@@ -22,6 +23,8 @@ struct control_status {
 	unsigned workers;
 	unsigned sandboxes;
 	uint64_t uptime_ms;
+	const char
+		*outage; /* "refuse", "wait": what becomes of connections while no daemon serves */
 	bool sanitizer; /* a SAN=1 build: stays dumpable */
 	uint64_t audit_written, audit_lost;
 };
@@ -41,6 +44,7 @@ struct control_sandbox {
 	const char *lane; /* "bpf", "nft" */
 	uint8_t digest[32]; /* SHA-256 of the policy document */
 	uint64_t connections, open, requests, denied, swaps, misdirected, refusals;
+	uint64_t tunnels, tunnels_open;
 	const struct control_credential *credentials; /* never a value, never a placeholder */
 	unsigned ncredentials;
 	bool is_degraded;
@@ -59,6 +63,11 @@ struct control_source {
 	 * control_sandbox_write() each, and returns how many.
 	 */
 	unsigned (*sandboxes)(void *arg, struct slice id, struct json *j);
+	/*
+	 * Makes handout and placeholders of a sandbox that will be attached under that id. 0, -ENOENT: it is no id;
+	 * -EEXIST: it is attached; -EBUSY: too many; -EINVAL: cannot be made.
+	 */
+	int (*prepare)(void *arg, struct slice id);
 };
 
 /* The table for control_setup.routes; its source is a struct control_source. */

@@ -38,6 +38,7 @@ union link_message {
 	struct proto_offer offer;
 	struct proto_name name;
 	struct proto_note note;
+	struct proto_word word;
 };
 
 static void link_lost(struct link *l)
@@ -86,9 +87,10 @@ static bool link_take(
 	if (n < sizeof(m->head) || m->head.version != PROTO_VERSION)
 		return false;
 	if (m->head.op == PROTO_HELLO && n == sizeof(m->hello) && !l->greeted &&
-		m->hello.abi == CAPTURE_ABI && nfds == (m->hello.bpf ? LINK_MAPS : 0)) {
+		m->hello.abi == CAPTURE_ABI && m->hello.slot < PROTO_DAEMONS &&
+		nfds == (m->hello.bpf ? LINK_HELLO_FDS : 1)) {
 		l->greeted = true;
-		l->events->hello(l->arg, m->hello.bpf ? fds : NULL);
+		l->events->hello(l->arg, &m->hello, fds[0], m->hello.bpf ? fds + 1 : NULL);
 		return true;
 	}
 	if (m->head.op == PROTO_OFFER && n == sizeof(m->offer) && l->greeted &&
@@ -104,6 +106,11 @@ static bool link_take(
 	if (m->head.op == PROTO_NOTE && n == sizeof(m->note) && nfds == 0 && l->greeted &&
 		link_note_valid(&m->note)) {
 		l->events->note(l->arg, &m->note);
+		return true;
+	}
+	if (n == sizeof(m->word) && nfds == 0 && l->greeted &&
+		(m->head.op == PROTO_SERVE || m->head.op == PROTO_DRAIN)) {
+		(m->head.op == PROTO_SERVE ? l->events->serve : l->events->drain)(l->arg);
 		return true;
 	}
 	return false;
@@ -170,14 +177,19 @@ int link_new(struct loop *loop, const char *path, const struct link_events *even
 	return 0;
 }
 
-void link_free(struct link *l)
+void link_close(struct link *l)
 {
 	if (!l)
 		return;
 	watch_stop(l->loop, &l->watch);
 	timer_stop(l->loop, &l->retry);
 	if (l->fd >= 0)
-		(void)close(l->fd);
+		(void)close(TAKE_FD(l->fd));
+}
+
+void link_free(struct link *l)
+{
+	link_close(l);
 	free(l);
 }
 
@@ -204,5 +216,12 @@ void link_gone(struct link *l, const char *id)
 	struct proto_name m = {.head = {.op = PROTO_GONE, .version = PROTO_VERSION}};
 
 	(void)snprintf(m.id, sizeof(m.id), "%s", id);
+	link_send(l, &m, sizeof(m));
+}
+
+void link_draining(struct link *l)
+{
+	const struct proto_word m = {.head = {.op = PROTO_DRAINING, .version = PROTO_VERSION}};
+
 	link_send(l, &m, sizeof(m));
 }

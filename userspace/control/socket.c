@@ -75,7 +75,10 @@ static const struct {
 	{400, "Bad Request", "the request is malformed"},
 	{404, "Not Found", "there is no such thing"},
 	{405, "Method Not Allowed", "this cannot be done here"},
+	{409, "Conflict", "it is attached already"},
+	{422, "Unprocessable Content", "it cannot be made: sallyportd's log says why"},
 	{431, "Request Header Fields Too Large", "the head of the request is too long"},
+	{503, "Service Unavailable", "there are too many already"},
 	{500, "Internal Server Error", "the answer could not be made"},
 };
 
@@ -339,7 +342,8 @@ static void control_request(struct control_peer *p, const struct msg *m)
 		if (!control_matches(route->pattern, request.path, &request.item))
 			continue;
 		if (slice_eq(m->method, slice_str(route->method))) {
-			if (m->framing != FRAMING_NONE)
+			if (m->framing != FRAMING_NONE &&
+				(m->framing != FRAMING_LENGTH || m->length > 0))
 				control_fail(p, 400, "this call takes no body");
 			else
 				control_call(p, route, &request);

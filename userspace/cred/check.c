@@ -9,6 +9,9 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "cred/credset_internal.h"
+#include "policy/policy.h"
+
+enum { CHECK_TLS_PORT = 443 };
 
 static bool check_wide(const struct host_pattern *p)
 {
@@ -64,6 +67,35 @@ static const struct {
 			    "pass through memory that is not locked; write `source: {file: …}`"},
 	{check_no_variable, "no `env`: nothing hands its placeholder to a program"},
 };
+
+static void check_tunnelled(const struct credset_entry *e, const struct cred_binding *b,
+	const struct policy *p, void (*warn)(void *arg, const char *text), void *arg)
+{
+	for (unsigned i = 0; i < b->nhosts; i++) {
+		const char *rule = policy_tunnels_pattern(p, &b->hosts[i], CHECK_TLS_PORT);
+		struct fault line = {{0}};
+
+		if (!rule)
+			continue;
+		(void)fault_set(&line, 0,
+			"%s:%u:%u: credential `%s` is bound to hosts that rule `%s` of policy `%s` "
+			"tunnels "
+			"at port 443: nothing is swapped there",
+			e->document->doc->file, b->line, b->column, e->credential->name, rule,
+			policy_name(p));
+		warn(arg, line.text);
+		return;
+	}
+}
+
+void credset_check_tunnels(const struct credset *s, const struct policy *p,
+	void (*warn)(void *arg, const char *text), void *arg)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		for (unsigned k = 0; k < s->entries[i].credential->nbindings; k++)
+			check_tunnelled(&s->entries[i], &s->entries[i].credential->bindings[k], p,
+				warn, arg);
+}
 
 void credset_check(const struct credset *s, void (*warn)(void *arg, const char *text), void *arg)
 {

@@ -215,18 +215,35 @@ int credset_check_against_policy(
 				const struct cred_binding *b = &c->bindings[k];
 				const struct host_pattern *host = &b->hosts[h];
 
+				const char *tunnel;
+
 				if (policy_opens_pattern(p, host))
 					continue;
+				tunnel = policy_tunnels_pattern(p, host, 0);
 				return fault_set(fault, -EBADMSG,
-					"%s:%u:%u: credential `%s` is bound to %s%s, which no rule "
-					"of policy `%s` opens",
+					"%s:%u:%u: credential `%s` is bound to %s%s, which %s "
+					"of policy `%s` opens%s%s%s",
 					s->entries[i].document->doc->file, b->line, b->column,
 					c->name, host->kind == HOST_PATTERN_SUFFIX ? "*." : "",
 					host->kind == HOST_PATTERN_NET ? "an address" : host->text,
-					policy_name(p));
+					tunnel ? "no rule with `action: allow`" : "no rule",
+					policy_name(p), tunnel ? ": in the tunnel of rule `" : "",
+					tunnel ? tunnel : "", tunnel ? "` nothing is swapped" : "");
 			}
 	}
 	return 0;
+}
+
+bool credset_binds(const struct credset *s, const struct host *host)
+{
+	for (unsigned i = 0; s && i < s->n; i++) {
+		const struct credential *c = s->entries[i].credential;
+
+		for (unsigned k = 0; k < c->nbindings; k++)
+			if (lists_hosts_match(c->bindings[k].hosts, c->bindings[k].nhosts, host))
+				return true;
+	}
+	return false;
 }
 
 unsigned credset_count(const struct credset *s)

@@ -70,14 +70,18 @@ void credset_unref(struct credset *s);
  */
 int credset_refresh(struct credset *now, struct credset **ret);
 
-/* Under default: deny each host of a binding must be opened by some rule. 0 or -EBADMSG with the
- * fault set. */
+/* Under default: deny each host of a binding must be opened by some rule, and not by a tunnel, in
+ * which nothing is swapped. 0 or -EBADMSG with the fault set. */
 int credset_check_against_policy(
 	const struct credset *s, const struct policy *p, struct fault *fault);
 
 /* What is not an error but worth a line: uses that are wider or weaker than usual, values that do not
  * rotate. Each as FILE:LINE:COLUMN, without anything of a value. */
 void credset_check(const struct credset *s, void (*warn)(void *arg, const char *text), void *arg);
+
+/* The same for what a policy makes of a set: bindings to hosts that it tunnels at 443. */
+void credset_check_tunnels(const struct credset *s, const struct policy *p,
+	void (*warn)(void *arg, const char *text), void *arg);
 
 /* ---- what is in it ---- */
 
@@ -96,6 +100,9 @@ bool credset_rotates(const struct credset *s, unsigned i);
 /* The binding that lets credential i be used there, or NULL. position is one bit. */
 const struct cred_binding *credset_binding(const struct credset *s, unsigned i,
 	const struct host *host, bool over_tls, struct slice method, enum cred_position position);
+
+/* Whether some binding names the host: then TLS to it is terminated. s may be NULL: none does. */
+bool credset_binds(const struct credset *s, const struct host *host);
 
 /* The key tables, for the manual's check. */
 const struct conf_table *const *credset_tables(unsigned *ret_n);

@@ -117,6 +117,18 @@ static const char *check_rule_word(const char *rule)
 	return "rule ";
 }
 
+static const char *check_verdict_word(const struct verdict *v)
+{
+	static const char *const words[] = {[VERDICT_TERMINATE] = "allowed",
+		[VERDICT_TUNNEL] = "tunnelled",
+		[VERDICT_PASS] = "passed through"};
+
+	return v->allow ? words[v->way] : "denied";
+}
+
+static const char *const check_ways[] = {
+	[VERDICT_TERMINATE] = "terminate", [VERDICT_TUNNEL] = "tunnel", [VERDICT_PASS] = "pass"};
+
 static void check_print(
 	const struct host *h, uint16_t port, const char *method, const struct verdict *v, bool json)
 {
@@ -125,9 +137,9 @@ static void check_print(
 
 	if (!json) {
 		printf("%s port %u%s%s: %s by %s%s%s%s%s\n", h->text, port, method ? " " : "",
-			method ? method : "", v->allow ? "allowed" : "denied",
-			check_rule_word(v->rule), v->rule, v->allow ? "" : " (",
-			v->allow ? "" : category_name(v->category), v->allow ? "" : ")");
+			method ? method : "", check_verdict_word(v), check_rule_word(v->rule),
+			v->rule, v->allow ? "" : " (", v->allow ? "" : category_name(v->category),
+			v->allow ? "" : ")");
 		return;
 	}
 	buf_init(&out, CHECK_OUT);
@@ -137,6 +149,8 @@ static void check_print(
 	json_number(&j, "port", port);
 	json_text(&j, "method", method);
 	json_bool(&j, "allow", v->allow);
+	if (v->allow)
+		json_text(&j, "way", check_ways[v->way]);
 	json_text(&j, "rule", v->rule);
 	json_text(&j, "category", category_name(v->category));
 	json_close(&j, '}');
@@ -290,6 +304,8 @@ static int check_opened(const struct credset *s, const char *policy)
 		r = credset_check_against_policy(s, p, &fault);
 		if (r < 0)
 			(void)fprintf(stderr, "%s\n", fault.text);
+		else
+			credset_check_tunnels(s, p, check_warn, NULL);
 	}
 	policy_unref(p);
 	return r;

@@ -57,6 +57,17 @@ static bool answers_is_local(const char *name, const struct dns_facts *facts)
 	return answers_searched(name, facts);
 }
 
+/* Of types that are no addresses. The question itself may carry something out, so the name must stand in a rule as it is
+ * asked for. HTTPS and SVCB would lead around us: they are not among the types. */
+static enum dns_action answers_other(const struct dns_question *q, const struct dns_facts *facts)
+{
+	if (facts->pool) /* nobody else knows */
+		return q->type == DNS_PTR ? DNS_POINTER : DNS_SAY_EMPTY;
+	if (q->plain && facts->opened && facts->exact && dns_records_type(q->type))
+		return DNS_FORWARD;
+	return DNS_SAY_EMPTY;
+}
+
 enum dns_action dns_decide(const struct dns_question *q, const struct dns_facts *facts)
 {
 	const char *last = answers_last_label(q->name);
@@ -66,14 +77,17 @@ enum dns_action dns_decide(const struct dns_question *q, const struct dns_facts 
 		return DNS_SAY_EMPTY;
 	if (answers_under(q->name, "localhost", true)) /* RFC 6761 section 6.3 */
 		return address ? DNS_SAY_LOOPBACK : DNS_SAY_EMPTY;
+	if (facts->off)
+		return DNS_SAY_NXDOMAIN;
 	if (strspn(last, "0123456789") ==
 		strlen(last)) /* an address as text; no such top level domain */
 		return DNS_SAY_NXDOMAIN;
 	if (answers_is_local(q->name, facts) && !(facts->exact && q->plain))
 		return DNS_SAY_NXDOMAIN;
-	if (!address) /* HTTPS and SVCB would lead around us; others are not forwarded in this
-			 version */
-		return DNS_SAY_EMPTY;
+	if (!address)
+		return answers_other(q, facts);
+	if (q->plain && facts->opened && facts->synthetic)
+		return q->type == DNS_A ? DNS_SYNTHETIC : DNS_SAY_EMPTY;
 	if (q->plain && facts->opened)
 		return DNS_RESOLVE;
 	return q->type == DNS_A ? DNS_SAY_SHARED : DNS_SAY_EMPTY;
@@ -96,6 +110,35 @@ static void answers_one(struct dns_reply *reply, struct addr a, uint32_t ttl)
 	reply->ttl = ttl;
 }
 
+bool dns_reverse(const char *name, struct addr *ret)
+{
+	uint8_t part[4];
+
+	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
+		size_t n = strspn(name, "0123456789");
+		unsigned value = 0;
+
+		if (n == 0 || n > 3 || (n > 1 && name[0] == '0') || name[n] != '.')
+			return false;
+		for (size_t k = 0; k < n; k++)
+			value = value * 10 + (unsigned)(name[k] - '0');
+		if (value > 255)
+			return false;
+		part[i] = (uint8_t)value;
+		name += n + 1;
+	}
+	if (strcmp(name, "in-addr.arpa") != 0)
+		return false;
+	*ret = answers_v4(part[3], part[2], part[1], part[0]);
+	return true;
+}
+
+void dns_synthetic(const struct addr *a, struct dns_reply *ret)
+{
+	*ret = (struct dns_reply){.rcode = DNS_NOERROR};
+	answers_one(ret, *a, DNS_TTL);
+}
+
 void dns_settle(enum dns_action action, uint16_t type, struct dns_reply *ret)
 {
 	*ret = (struct dns_reply){.rcode = DNS_NOERROR};
@@ -111,8 +154,7 @@ void dns_settle(enum dns_action action, uint16_t type, struct dns_reply *ret)
 	case DNS_SAY_SHARED:
 		answers_one(ret, dns_shared(), ANSWERS_TTL_SHARED);
 		break;
-	case DNS_SAY_EMPTY:
-	case DNS_RESOLVE:
+	default:
 		break;
 	}
 }

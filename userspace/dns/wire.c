@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire.c – DNS packets, see wire.h. Reads by a cursor that cannot pass the end: every get fails for
- * good once one did.
+ * wire.c – DNS packets, see wire.h.
  *
- * Strict, because nothing that a sandbox sends here is forwarded: a stub resolver's query has one
+ * Strict, because no packet that a sandbox sends here is forwarded: a stub resolver's query has one
  * well known shape, and what has another is answered with an rcode, never guessed at.
  *
  * What answers deliberately do not have:
@@ -11,16 +10,20 @@
  * section 5): asking again costs a packet within the machine, and a name that the policy opens
  * later is seen at once. glibc, musl, Go and c-ares do not look for it; Go wants RA for an empty
  * answer not to be a "lame referral", and RA is set.
- * - TC: the longest answer fits 512 bytes (asserted in the header).
+ * - TC and addresses: the longest of these answers fits 512 bytes (asserted in the header).
+ * - half of the records that a name has: with TC there are none, and a client that does not ask
+ *   again sees no set that is not whole (RFC 2181 section 9).
  * - AA, AD: we are neither an authority nor a validator.
  */
 #include <errno.h>
 
+#include "dns/cursor.h"
 #include "dns/wire.h"
 
 enum {
 	WIRE_QR = 0x8000,
 	WIRE_OPCODE_SHIFT = 11,
+	WIRE_TC = 0x0200,
 	WIRE_RD = 0x0100,
 	WIRE_RA = 0x0080,
 	WIRE_CD = 0x0010,
@@ -28,40 +31,9 @@ enum {
 	WIRE_CLASS_IN = 1,
 	WIRE_LABEL = 63,
 	WIRE_NAME = 255,
+	WIRE_OPT = 11, /* bytes of ours */
 	WIRE_NAME_AT_QUESTION = 0xc000 | DNS_HEADER, /* a compression pointer */
 };
-
-struct wire_cursor {
-	struct slice rest;
-	bool short_read;
-};
-
-static struct slice wire_bytes(struct wire_cursor *c, size_t n)
-{
-	struct slice s = slice_first(c->rest, n);
-
-	if (n > c->rest.n) {
-		c->short_read = true;
-		c->rest.n = 0;
-		return (struct slice){NULL, 0};
-	}
-	c->rest = slice_skip(c->rest, n);
-	return s;
-}
-
-static unsigned wire_u8(struct wire_cursor *c)
-{
-	struct slice s = wire_bytes(c, 1);
-
-	return s.n ? s.p[0] : 0;
-}
-
-static unsigned wire_u16(struct wire_cursor *c)
-{
-	struct slice s = wire_bytes(c, 2);
-
-	return s.n ? (unsigned)s.p[0] << 8 | s.p[1] : 0;
-}
 
 static bool wire_plain(uint8_t c)
 {
@@ -69,13 +41,13 @@ static bool wire_plain(uint8_t c)
 }
 
 /* Reads the name into q->name and q->plain. 0, or -EBADMSG. */
-static int wire_name(struct wire_cursor *c, struct dns_question *q)
+static int wire_name(struct cursor *c, struct dns_question *q)
 {
 	size_t wire = 0, text = 0;
 
 	q->plain = true;
 	for (;;) {
-		unsigned n = wire_u8(c);
+		unsigned n = cursor_u8(c);
 		struct slice label;
 
 		/* 0xc0 is a compression pointer, which has nothing to point to; 0x40, 0x80 are no
@@ -84,7 +56,7 @@ static int wire_name(struct wire_cursor *c, struct dns_question *q)
 			return -EBADMSG;
 		if (n == 0)
 			break;
-		label = wire_bytes(c, n);
+		label = cursor_bytes(c, n);
 		if (c->short_read)
 			return -EBADMSG;
 		if (text)
@@ -105,15 +77,19 @@ static int wire_name(struct wire_cursor *c, struct dns_question *q)
 _Static_assert(LIMIT_NAME == WIRE_NAME - 2, "a whole name fits its text");
 
 /* The one record that may follow the question. 0, or the rcode. */
-static int wire_opt(struct wire_cursor *c, struct dns_question *q)
+static int wire_opt(struct cursor *c, struct dns_question *q)
 {
-	unsigned root = wire_u8(c), type = wire_u16(c), version, flags;
+	unsigned root = cursor_u8(c), type = cursor_u16(c), version, flags;
 
-	(void)wire_u16(c); /* the size that the client takes: every answer fits the least */
-	(void)wire_u8(c); /* the upper bits of an rcode, of no meaning in a query */
-	version = wire_u8(c);
-	flags = wire_u16(c);
-	(void)wire_bytes(c, wire_u16(c)); /* options are optional (RFC 6891 section 6.1.2) */
+	q->udp_size = (uint16_t)cursor_u16(c);
+	if (q->udp_size < DNS_UDP_LEAST)
+		q->udp_size = DNS_UDP_LEAST; /* RFC 6891 section 6.2.3 */
+	if (q->udp_size > DNS_UDP_SIZE)
+		q->udp_size = DNS_UDP_SIZE;
+	(void)cursor_u8(c); /* the upper bits of an rcode, of no meaning in a query */
+	version = cursor_u8(c);
+	flags = cursor_u16(c);
+	(void)cursor_bytes(c, cursor_u16(c)); /* options are optional (RFC 6891 section 6.1.2) */
 	if (c->short_read || root != 0 || type != DNS_OPT)
 		return DNS_FORMERR;
 	q->edns = true;
@@ -123,17 +99,17 @@ static int wire_opt(struct wire_cursor *c, struct dns_question *q)
 
 int dns_question_parse(struct slice packet, struct dns_question *ret)
 {
-	struct wire_cursor c = {.rest = packet};
-	struct dns_question q = {0};
+	struct cursor c = {.rest = packet};
+	struct dns_question q = {.udp_size = DNS_UDP_LEAST};
 	unsigned flags, questions, answers, authorities, additional, class;
 	const uint8_t *start;
 
-	q.id = (uint16_t)wire_u16(&c);
-	flags = wire_u16(&c);
-	questions = wire_u16(&c);
-	answers = wire_u16(&c);
-	authorities = wire_u16(&c);
-	additional = wire_u16(&c);
+	q.id = (uint16_t)cursor_u16(&c);
+	flags = cursor_u16(&c);
+	questions = cursor_u16(&c);
+	answers = cursor_u16(&c);
+	authorities = cursor_u16(&c);
+	additional = cursor_u16(&c);
 	if (c.short_read || (flags & WIRE_QR))
 		return -EPROTO;
 	q.opcode = flags >> WIRE_OPCODE_SHIFT & 0xf;
@@ -148,8 +124,8 @@ int dns_question_parse(struct slice packet, struct dns_question *ret)
 	start = c.rest.p;
 	if (wire_name(&c, &q) < 0)
 		return DNS_FORMERR;
-	q.type = (uint16_t)wire_u16(&c);
-	class = wire_u16(&c);
+	q.type = (uint16_t)cursor_u16(&c);
+	class = cursor_u16(&c);
 	if (c.short_read)
 		return DNS_FORMERR;
 	q.wire_n = (uint16_t)(c.rest.p - start);
@@ -160,24 +136,13 @@ int dns_question_parse(struct slice packet, struct dns_question *ret)
 
 		ret->edns = q.edns;
 		ret->edns_do = q.edns_do;
+		ret->udp_size = q.udp_size;
 		if (rcode != DNS_NOERROR)
 			return rcode;
 	}
 	if (c.rest.n)
 		return DNS_FORMERR;
 	return class == WIRE_CLASS_IN ? 0 : DNS_NOTIMP;
-}
-
-static uint8_t *wire_put16(uint8_t *to, unsigned value)
-{
-	to[0] = (uint8_t)(value >> 8);
-	to[1] = (uint8_t)value;
-	return to + 2;
-}
-
-static uint8_t *wire_put32(uint8_t *to, uint32_t value)
-{
-	return wire_put16(wire_put16(to, value >> 16), value & 0xffff);
 }
 
 /* Writes the records of that type and returns how many; *at moves behind them. */
@@ -194,11 +159,11 @@ static unsigned wire_put_addresses(
 
 		if (addr_is_v4(a) != v4)
 			continue;
-		*at = wire_put16(*at, WIRE_NAME_AT_QUESTION);
-		*at = wire_put16(*at, q->type);
-		*at = wire_put16(*at, WIRE_CLASS_IN);
-		*at = wire_put32(*at, reply->ttl);
-		*at = wire_put16(*at, size);
+		*at = cursor_put16(*at, WIRE_NAME_AT_QUESTION);
+		*at = cursor_put16(*at, q->type);
+		*at = cursor_put16(*at, WIRE_CLASS_IN);
+		*at = cursor_put32(*at, reply->ttl);
+		*at = cursor_put16(*at, size);
 		memcpy(*at, a->ip + 16 - size, size);
 		*at += size;
 		n++;
@@ -206,8 +171,39 @@ static unsigned wire_put_addresses(
 	return n;
 }
 
+/* The length of them once written. */
+static size_t wire_records(const struct dns_reply *reply)
+{
+	return reply->records.n + reply->nrecords * (size_t)(2 + 4);
+}
+
+static unsigned wire_put_records(
+	const struct dns_question *q, const struct dns_reply *reply, uint8_t **at)
+{
+	struct cursor c = {.rest = reply->records};
+	unsigned n = 0;
+
+	while (n < reply->nrecords && c.rest.n) {
+		uint32_t ttl = cursor_u32(&c);
+		struct slice data = cursor_bytes(&c, cursor_u16(&c));
+
+		if (c.short_read)
+			break;
+		*at = cursor_put16(*at, WIRE_NAME_AT_QUESTION);
+		*at = cursor_put16(*at, q->type);
+		*at = cursor_put16(*at, WIRE_CLASS_IN);
+		*at = cursor_put32(*at, ttl);
+		*at = cursor_put16(*at, (unsigned)data.n);
+		if (data.n)
+			memcpy(*at, data.p, data.n);
+		*at += data.n;
+		n++;
+	}
+	return n;
+}
+
 size_t dns_answer_write(
-	const struct dns_question *q, const struct dns_reply *reply, uint8_t ret[DNS_ANSWER_MAX])
+	const struct dns_question *q, const struct dns_reply *reply, uint8_t *ret, size_t room)
 {
 	unsigned flags =
 		WIRE_QR | (unsigned)q->opcode << WIRE_OPCODE_SHIFT | WIRE_RA | (reply->rcode & 0xf);
@@ -222,22 +218,29 @@ size_t dns_answer_write(
 		memcpy(at, q->wire, q->wire_n);
 		at += q->wire_n;
 	}
-	n = wire_put_addresses(q, reply, &at);
+	if (reply->nrecords == 0 || q->wire_n == 0) {
+		n = wire_put_addresses(q, reply, &at);
+	} else if (wire_records(reply) + (q->edns ? WIRE_OPT : 0) <= room - (size_t)(at - ret)) {
+		n = wire_put_records(q, reply, &at);
+	} else {
+		flags |= WIRE_TC;
+		n = 0;
+	}
 	if (q->edns) {
 		*at++ = 0; /* the root */
-		at = wire_put16(at, DNS_OPT);
-		at = wire_put16(at, DNS_UDP_SIZE);
+		at = cursor_put16(at, DNS_OPT);
+		at = cursor_put16(at, DNS_UDP_SIZE);
 		*at++ = (uint8_t)(reply->rcode >> 4);
 		*at++ = 0; /* version */
-		at = wire_put16(at, q->edns_do ? WIRE_DO : 0);
-		at = wire_put16(at, 0);
+		at = cursor_put16(at, q->edns_do ? WIRE_DO : 0);
+		at = cursor_put16(at, 0);
 	}
-	wire_put16(ret, q->id);
-	wire_put16(ret + 2, flags);
-	wire_put16(ret + 4, q->wire_n ? 1 : 0);
-	wire_put16(ret + 6, n);
-	wire_put16(ret + 8, 0);
-	wire_put16(ret + 10, q->edns ? 1 : 0);
+	cursor_put16(ret, q->id);
+	cursor_put16(ret + 2, flags);
+	cursor_put16(ret + 4, q->wire_n ? 1 : 0);
+	cursor_put16(ret + 6, n);
+	cursor_put16(ret + 8, 0);
+	cursor_put16(ret + 10, q->edns ? 1 : 0);
 	return (size_t)(at - ret);
 }
 
@@ -259,5 +262,5 @@ int dns_frame_next(struct slice in, struct slice *ret_packet, size_t *ret_used)
 
 void dns_frame_head(size_t n, uint8_t ret[2])
 {
-	wire_put16(ret, (unsigned)n);
+	cursor_put16(ret, (unsigned)n);
 }

@@ -6,6 +6,11 @@
  * action that is an error of the load, with the same a warning. Two earlier rules that cover a third
  * only together are not found.
  *
+ * Tunnels behind a rule with methods for the same host and port: whether that rule matches is known
+ * when a request has been read, which nobody does in a tunnel. An error of the load. An earlier rule
+ * without methods takes its hosts whole, a later one gets what the tunnel leaves: both are the order
+ * of the document, and fine.
+ *
  * Addresses that a rule allows and that stay refused, since no entry of private: lifts the refusal
  * or since nothing does: a warning. A range that is refused only in part is left alone.
  */
@@ -58,14 +63,52 @@ static bool check_covers(const struct policy_rule *a, const struct policy_rule *
 	return check_ports_cover(a, b) && check_methods_cover(a, b) && check_hosts_cover(a, b);
 }
 
-/* Whether an earlier rule denies everything that rule `at` allows of the pattern. */
+static bool check_ports_meet(const struct policy_rule *a, const struct policy_rule *b)
+{
+	for (unsigned i = 0; i < a->nports; i++)
+		for (unsigned k = 0; k < b->nports; k++)
+			if (a->ports[i].lo <= b->ports[k].hi && b->ports[k].lo <= a->ports[i].hi)
+				return true;
+	return false;
+}
+
+static bool check_hosts_meet(const struct policy_rule *a, const struct policy_rule *b)
+{
+	for (unsigned i = 0; i < a->nhosts; i++)
+		for (unsigned k = 0; k < b->nhosts; k++)
+			if (host_pattern_overlaps(&a->hosts[i], &b->hosts[k]))
+				return true;
+	return false;
+}
+
+/* The first earlier rule that may or may not match where the tunnel b would, or NULL. */
+static const struct policy_rule *check_undecidable(
+	const struct policy *p, const struct policy_rule *b)
+{
+	for (const struct policy_rule *a = p->rules; b->tunnel && a < b; a++)
+		if (a->nmethods && check_ports_meet(a, b) && check_hosts_meet(a, b))
+			return a;
+	return NULL;
+}
+
+static const char *check_action(const struct policy_rule *r)
+{
+	return r->tunnel ? "tunnel" : r->allow ? "allow" : "deny";
+}
+
+static bool check_same_action(const struct policy_rule *a, const struct policy_rule *b)
+{
+	return a->allow == b->allow && a->tunnel == b->tunnel;
+}
+
+/* Whether an earlier rule denies, or tunnels, everything that rule `at` allows of the pattern. */
 static bool check_denied_before(
 	const struct policy *p, unsigned at, const struct host_pattern *pattern)
 {
 	for (unsigned i = 0; i < at; i++) {
 		const struct policy_rule *r = &p->rules[i];
 
-		if (r->allow || r->nmethods || !check_ports_cover(r, &p->rules[at]))
+		if ((r->allow && !r->tunnel) || r->nmethods || !check_ports_cover(r, &p->rules[at]))
 			continue;
 		for (unsigned k = 0; k < r->nhosts; k++)
 			if (host_pattern_covers(&r->hosts[k], pattern))
@@ -79,7 +122,7 @@ bool policy_opens_pattern(const struct policy *p, const struct host_pattern *pat
 	for (unsigned i = 0; i < p->nrules; i++) {
 		const struct policy_rule *r = &p->rules[i];
 
-		for (unsigned k = 0; r->allow && k < r->nhosts; k++)
+		for (unsigned k = 0; r->allow && !r->tunnel && k < r->nhosts; k++)
 			if (host_pattern_overlaps(&r->hosts[k], pattern) &&
 				!check_denied_before(p, i, pattern))
 				return true;
@@ -87,23 +130,48 @@ bool policy_opens_pattern(const struct policy *p, const struct host_pattern *pat
 	return p->default_allow;
 }
 
+const char *policy_tunnels_pattern(
+	const struct policy *p, const struct host_pattern *pattern, uint16_t port)
+{
+	for (unsigned i = 0; i < p->nrules; i++) {
+		const struct policy_rule *r = &p->rules[i];
+
+		if (!r->tunnel || (port && !lists_ports_match(r->ports, r->nports, port)))
+			continue;
+		for (unsigned k = 0; k < r->nhosts; k++)
+			if (host_pattern_overlaps(&r->hosts[k], pattern) &&
+				!check_denied_before(p, i, pattern))
+				return r->name;
+	}
+	return NULL;
+}
+
 int policy_shadows(const struct policy *p, struct fault *fault,
 	void (*warn)(void *arg, const char *text), void *arg)
 {
 	for (unsigned i = 1; i < p->nrules; i++) {
 		const struct policy_rule *b = &p->rules[i], *a = p->rules;
+		const struct policy_rule *looks = check_undecidable(p, b);
 		struct fault line = {{0}};
 
 		while (a < b && !check_covers(a, b))
 			a++;
-		if (a == b || (a->allow == b->allow && !warn))
+		if (a == b && looks)
+			return conf_fault(p->doc, b->at, fault,
+				"rule `%s` tunnels hosts and ports where rule `%s` in line %u "
+				"looks at "
+				"methods, which a tunnel does not show; give them different hosts "
+				"or ports, "
+				"or put the tunnel first",
+				b->name, looks->name, looks->at->line);
+		if (a == b || (check_same_action(a, b) && !warn))
 			continue;
-		if (a->allow != b->allow)
+		if (!check_same_action(a, b))
 			return conf_fault(p->doc, b->at, fault,
 				"rule `%s` never decides: rule `%s` in line %u matches all of it "
 				"first and says "
 				"%s; put the narrower rule first",
-				b->name, a->name, a->at->line, a->allow ? "allow" : "deny");
+				b->name, a->name, a->at->line, check_action(a));
 		(void)conf_fault(p->doc, b->at, &line,
 			"rule `%s` never decides: rule `%s` in line %u matches all of it first, "
 			"with the same action",
@@ -165,18 +233,33 @@ static void check_addresses(
 	}
 }
 
+/* Under dns: off no name is resolved, so what a rule opens of names cannot be dialled. */
+static void check_names_off(
+	const struct policy *p, void (*warn)(void *arg, const char *text), void *arg)
+{
+	for (unsigned i = 0; p->dns == POLICY_DNS_OFF && i < p->nrules; i++) {
+		const struct policy_rule *r = &p->rules[i];
+		struct fault line = {{0}};
+		unsigned k = 0;
+
+		while (k < r->nhosts && r->hosts[k].kind == HOST_PATTERN_NET)
+			k++;
+		if (!r->allow || k == r->nhosts)
+			continue;
+		(void)conf_fault(p->doc, r->at, &line,
+			"rule `%s` opens names, and with `dns: off` no name is resolved: "
+			"connections "
+			"to them are refused dns-failure; write addresses, or another `dns`",
+			r->name);
+		warn(arg, line.text);
+	}
+}
+
 void policy_check(const struct policy *p, void (*warn)(void *arg, const char *text), void *arg)
 {
 	struct fault line = {{0}};
 
-	if (p->default_allow && !p->default_tls_given) {
-		(void)conf_fault(p->doc, p->doc->root, &line,
-			"`default: allow` without `default_tls`: this version terminates TLS to "
-			"every host, a later "
-			"one passes it through where no rule names the host; write `default_tls: "
-			"terminate` to keep it");
-		warn(arg, line.text);
-	}
 	(void)policy_shadows(p, &line, warn, arg); /* a different action was an error of the load */
 	check_addresses(p, warn, arg);
+	check_names_off(p, warn, arg);
 }

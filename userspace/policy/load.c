@@ -28,9 +28,9 @@ struct policy_raw {
 
 static const struct conf_word policy_modes[] = {{"enforce", 0}, {"observe", 1, true}, {0}};
 static const struct conf_word policy_actions_default[] = {{"deny", 0}, {"allow", 1}, {0}};
-static const struct conf_word policy_tls[] = {{"terminate", 1}, {"pass", 2, true}, {0}};
-static const struct conf_word policy_dns[] = {
-	{"checked", 0}, {"synthetic", 1, true}, {"off", 2, true}, {0}};
+static const struct conf_word policy_tls[] = {{"terminate", 1}, {"pass", 2}, {0}};
+static const struct conf_word policy_dns_words[] = {{"checked", POLICY_DNS_CHECKED},
+	{"synthetic", POLICY_DNS_SYNTHETIC}, {"off", POLICY_DNS_OFF}, {0}};
 
 #define KEY(member) offsetof(struct policy_raw, member)
 static const struct conf_key policy_keys[] = {
@@ -42,8 +42,9 @@ static const struct conf_key policy_keys[] = {
 	{"default", CONF_TYPE_WORD, false, KEY(fallback), policy_actions_default,
 		.help = "what happens when no rule matches"},
 	{"default_tls", CONF_TYPE_WORD, false, KEY(tls), policy_tls,
-		.help = "TLS to hosts that no rule names"},
-	{"dns", CONF_TYPE_WORD, false, KEY(dns), policy_dns, .help = "how names are answered"},
+		.help = "TLS to hosts that nothing names, under default: allow"},
+	{"dns", CONF_TYPE_WORD, false, KEY(dns), policy_dns_words,
+		.help = "how names are answered"},
 	{"rules", CONF_TYPE_NODE, false, KEY(rules),
 		.help = "in order; the first that matches decides"},
 	{"private", CONF_TYPE_NODE, false, KEY(privates),
@@ -60,11 +61,13 @@ static const struct conf_table policy_table = {"the policy", policy_keys, ARRAY_
 struct policy_rule_raw {
 	const char *name;
 	const struct conf_node *hosts, *ports, *methods;
-	int action, deny; /* action: 1 = allow; deny: 0 = absent, 2 = alert */
+	int action, deny; /* action: POLICY_…; deny: 0 = absent, 2 = alert */
 };
 
-static const struct conf_word policy_actions[] = {
-	{"allow", 1}, {"deny", 0}, {"tunnel", 2, true}, {"ask", 3, true}, {0}};
+enum { POLICY_DENY, POLICY_ALLOW, POLICY_TUNNEL };
+
+static const struct conf_word policy_actions[] = {{"allow", POLICY_ALLOW}, {"deny", POLICY_DENY},
+	{"tunnel", POLICY_TUNNEL}, {"ask", 3, true}, {0}};
 static const struct conf_word policy_denials[] = {{"http", 1}, {"alert", 2}, {0}};
 
 #define KEY(member) offsetof(struct policy_rule_raw, member)
@@ -167,12 +170,17 @@ static int policy_fill_rule(
 	if (r < 0)
 		return r;
 	rule->name = raw.name;
-	rule->allow = raw.action;
+	rule->allow = raw.action != POLICY_DENY;
+	rule->tunnel = raw.action == POLICY_TUNNEL;
 	rule->alert = raw.deny == 2;
 	rule->at = n;
 	if (raw.deny && rule->allow)
 		return conf_fault(p->doc, conf_get(n, "deny"), fault,
 			"`deny` belongs to a rule with `action: deny`");
+	if (rule->tunnel && raw.methods)
+		return conf_fault(p->doc, raw.methods, fault,
+			"a tunnel shows no requests: a rule with `action: tunnel` cannot have "
+			"`methods`");
 	if (rule->alert && raw.methods)
 		return conf_fault(p->doc, raw.methods, fault,
 			"`deny: alert` is told before a request is seen: the rule cannot have "
@@ -299,7 +307,8 @@ int policy_fill(struct policy *p, struct fault *fault)
 		return r;
 	p->name = raw.name;
 	p->default_allow = raw.fallback;
-	p->default_tls_given = raw.tls;
+	p->default_pass = raw.fallback && raw.tls != 1;
+	p->dns = (enum policy_dns)raw.dns;
 	if (raw.limits)
 		r = conf_read(&policy_limit_table, p->doc, raw.limits, fault, p);
 	if (r == 0)

@@ -81,6 +81,11 @@ bool policy_default_allow(const struct policy *p)
 	return p->default_allow;
 }
 
+enum policy_dns policy_dns(const struct policy *p)
+{
+	return p->dns;
+}
+
 uint64_t policy_limit_connections(const struct policy *p)
 {
 	return p->connections;

@@ -21,6 +21,13 @@ enum {
 	POLICY_OPENINGS = 64, /* address and port ranges that private: may lift, of one policy */
 };
 
+/* dns: */
+enum policy_dns {
+	POLICY_DNS_CHECKED, /* real addresses; a name under a tunnel gets a synthetic one */
+	POLICY_DNS_SYNTHETIC, /* every name that is opened gets a synthetic one */
+	POLICY_DNS_OFF, /* no name is resolved for the sandbox, neither for it nor at the dial */
+};
+
 /* ---- life ---- */
 
 /*
@@ -40,6 +47,8 @@ const char *policy_name(const struct policy *p);
 /* SHA-256 of the document's bytes; POLICY_DIGEST bytes, borrowed. */
 const uint8_t *policy_digest(const struct policy *p);
 bool policy_default_allow(const struct policy *p);
+/* dns: how names are answered. */
+enum policy_dns policy_dns(const struct policy *p);
 /* limits: connections; 0 = no limit. LIMIT_CONNECTIONS where the document does not say. */
 uint64_t policy_limit_connections(const struct policy *p);
 
@@ -53,8 +62,12 @@ struct subject {
 
 /*
  * The first rule whose host, port and method match decides, else the default. A denial is
- * METHOD_DENIED when another method could pass, else HOST_DENIED. TRACE and TRACK are denied
+ * METHOD_DENIED when another method could pass, else HOST_DENIED; a request to a host and port that
+ * are tunnelled is PROTOCOL_DENIED, since a tunnel knows no requests. TRACE and TRACK are denied
  * whatever the policy says (rule "built-in").
+ *
+ * verdict.way says how an allowed connection travels. VERDICT_PASS is without the credentials, which
+ * a policy does not know: a host that one of them names is terminated all the same.
  */
 struct verdict policy_decide(const struct policy *p, const struct subject *s);
 
@@ -64,12 +77,19 @@ bool policy_judges_methods(const struct policy *p, const struct host *h, uint16_
 
 /* The DNS question: could a rule or the default open that name at some port? */
 bool policy_opens_name(const struct policy *p, const struct host *h);
-/* Whether a rule (or the default) opens that port of some host. */
+/* Whether an allow rule (or the default) opens that port of some host; a tunnel rule, which speaks of names that are
+ * known beforehand, does not count. */
 bool policy_opens_port(const struct policy *p, uint16_t port);
+/* Whether a tunnel rule could decide this host at some port: its name gets a synthetic address. */
+bool policy_tunnels_name(const struct policy *p, const struct host *h);
 /* The name question again, but by an allow rule that names it exactly (not by a wildcard). */
 bool policy_names_exactly(const struct policy *p, const struct host *h);
-/* Whether an allow rule (or the default) opens something that the pattern matches. */
+/* Whether an allow rule (or the default) opens something that the pattern matches. Tunnels do not count. */
 bool policy_opens_pattern(const struct policy *p, const struct host_pattern *pattern);
+/* The name of the first tunnel rule that takes something of what the pattern matches at that port (0 = some port), NULL:
+ * none. */
+const char *policy_tunnels_pattern(
+	const struct policy *p, const struct host_pattern *pattern, uint16_t port);
 
 /* ---- addresses ---- */
 

@@ -17,7 +17,8 @@ struct policy_rule {
 	unsigned nports;
 	const char **methods; /* nmethods 0 = any */
 	unsigned nmethods;
-	bool allow;
+	bool allow; /* action: allow or tunnel */
+	bool tunnel; /* action: tunnel; never with methods */
 	bool alert; /* deny: alert */
 	const struct conf_node *at;
 };
@@ -45,7 +46,8 @@ struct policy {
 	uint8_t digest[POLICY_DIGEST];
 	const char *name;
 	bool default_allow;
-	bool default_tls_given;
+	bool default_pass; /* default: allow, and default_tls is not terminate */
+	enum policy_dns dns;
 	uint64_t connections;
 
 	struct policy_rule *rules;
@@ -61,7 +63,8 @@ int policy_fill(struct policy *p, struct fault *fault);
 
 /*
  * check.c: a rule that one earlier rule covers fully. With the same action it is told to `warn`
- * (may be NULL); with another it is -EBADMSG with the fault set.
+ * (may be NULL); with another it is -EBADMSG with the fault set, and so is a tunnel behind a rule
+ * that only looks at requests to the same host and port.
  */
 int policy_shadows(const struct policy *p, struct fault *fault,
 	void (*warn)(void *arg, const char *text), void *arg);

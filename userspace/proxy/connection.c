@@ -6,14 +6,15 @@
  *
  *	NEW ──▶ HANDSHAKE ──▶ HEAD ⇄ EXCHANGE ──▶ DRAIN ──▶ DEAD
  *	 └────────────────────▶┘ (plain HTTP)      (any state may go to DEAD)
- *	 └─▶ DNS (port 53)
+ *	 ├─▶ DNS (port 53)
+ *	 └─▶ TUNNEL (raw bytes)
  *
  * Each state has a deadline; there is no timer that lets anything through. A refusal that has no HTTP to be told by ends
  * the connection by RST, at once. DRAIN reads on for TIME_LINGER after our last byte, so that the refusal of an upload
  * is not destroyed by the reset that unread bytes cause (RFC 9112 section 9.6).
  *
  * Freed only in connection_reap(), when it is DEAD. The leg outlives it while the kernel holds its buffers.
- * Not here: what may leave (decide.c), what travels (exchange.c), sockets (leg.c).
+ * Not here: what the first bytes are (opening.c), what may leave (decide.c), what travels (exchange.c), sockets (leg.c).
  */
 #include <assert.h>
 #include <errno.h>
@@ -24,13 +25,13 @@
 
 #include "audit/event.h"
 #include "base/cleanup.h"
-#include "dns/answers.h"
 #include "policy/policy.h"
 #include "proxy/connection.h"
-#include "proxy/decide.h"
+#include "proxy/connection_internal.h"
 #include "proxy/exchange.h"
 #include "proxy/leg.h"
 #include "proxy/names.h"
+#include "proxy/opening.h"
 #include "proxy/record.h"
 #include "proxy/sandbox.h"
 #include "proxy/worker.h"
@@ -40,11 +41,12 @@
 
 #define TO(state) (1u << CONNECTION_##state)
 static const uint16_t connection_next[] = {
-	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(DNS) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(DNS) | TO(TUNNEL) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_HANDSHAKE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_HEAD] = TO(EXCHANGE) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_EXCHANGE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_DNS] = TO(DRAIN) | TO(DEAD),
+	[CONNECTION_TUNNEL] = TO(DEAD),
 	[CONNECTION_DRAIN] = TO(DEAD),
 	[CONNECTION_DEAD] = 0,
 };
@@ -57,6 +59,7 @@ static const uint32_t connection_time[] = {
 	[CONNECTION_HEAD] = TIME_RELAX, /* then the rest of TIME_IDLE */
 	[CONNECTION_EXCHANGE] = 0,
 	[CONNECTION_DNS] = TIME_IDLE,
+	[CONNECTION_TUNNEL] = 0,
 	[CONNECTION_DRAIN] = TIME_UPLOAD, /* TIME_LINGER once all is sent */
 	[CONNECTION_DEAD] = 0,
 };
@@ -69,7 +72,7 @@ void connection_deadline(struct connection *c, uint64_t ms)
 	timer_start(c->seat->worker->loop, &c->timer, ms);
 }
 
-static void connection_to(struct connection *c, enum connection_state state)
+void connection_to(struct connection *c, enum connection_state state)
 {
 	assert(connection_next[c->state] & 1u << state);
 	c->state = state;
@@ -109,10 +112,20 @@ void connection_break(struct connection *c)
 	connection_to(c, CONNECTION_DEAD);
 }
 
-/* Refused where no HTTP can tell it. */
-static void connection_refuse(struct connection *c, enum category category, const char *reason)
+void connection_over(struct connection *c)
 {
-	connection_note(c, category, "built-in", reason);
+	connection_to(c, CONNECTION_DEAD);
+}
+
+void connection_refuse(struct connection *c, enum category category, const char *reason)
+{
+	if (c->state == CONNECTION_DEAD)
+		return;
+	connection_note(c, category,
+		c->rule      ? c->rule
+		: c->passing ? "default"
+			     : "built-in",
+		reason);
 	sandbox_count(&c->seat->sandbox->denied, 1);
 	connection_break(c);
 }
@@ -121,22 +134,6 @@ void connection_finish(struct connection *c)
 {
 	leg_shut(c->leg);
 	connection_to(c, CONNECTION_DRAIN);
-}
-
-/*
- * Nothing can be allowed there: the port is in no rule, or the address is the one that stands for refused names. Who
- * waits for the server to speak first is told at once. Not at the ports of HTTP, where clients speak first and some
- * read their trust store before they do (GnuTLS): those are told in words.
- */
-static bool connection_closed(const struct connection *c)
-{
-	const struct addr shared = dns_shared();
-	uint16_t port = c->who.asked.port;
-
-	if (port == 80 || port == 443)
-		return false;
-	return !policy_opens_port(c->seat->sandbox->policy, port) ||
-	       addr_same_ip(&c->who.asked, &shared);
 }
 
 static void connection_relax(struct connection *c)
@@ -152,20 +149,27 @@ static void connection_expired(struct timer *t)
 
 	switch (c->state) {
 	case CONNECTION_NEW:
-		connection_refuse(c,
-			connection_closed(c) ? CATEGORY_HOST_DENIED : CATEGORY_PROTOCOL_DENIED,
-			"silence");
+		opening_expired(c);
+		return;
+	case CONNECTION_TUNNEL:
+		tunnel_expired(c);
 		return;
 	case CONNECTION_HEAD:
 		if (c->head_begun)
 			exchange_refuse_head(c, "the head did not arrive in time");
-		else if (c->relaxed)
+		else if (c->relaxed || c->seat->worker->draining)
 			connection_finish(c);
 		else
 			connection_relax(c);
 		return;
 	case CONNECTION_EXCHANGE:
 		exchange_expired(c->exchange);
+		return;
+	case CONNECTION_DNS:
+		if (c->seat->worker->draining && !c->query)
+			connection_finish(c);
+		else
+			connection_break(c);
 		return;
 	case CONNECTION_DRAIN:
 		connection_to(c, CONNECTION_DEAD);
@@ -180,7 +184,7 @@ static void connection_progress(struct leg *l)
 	connection_step(l->owner);
 }
 
-/* ---- NEW: what is it? */
+/* ---- NEW: opening.c says what it is */
 
 static void connection_begin(struct connection *c)
 {
@@ -195,8 +199,8 @@ static void connection_begin(struct connection *c)
 	} else if (who->asked.port == NAMES_PORT) {
 		c->protocols |= AUDIT_PROTOCOL_DNS;
 		connection_to(c, CONNECTION_DNS);
-	} else if (connection_closed(c)) {
-		connection_deadline(c, TIME_CLOSED);
+	} else {
+		opening_route(c);
 	}
 }
 
@@ -258,8 +262,7 @@ static struct leaf *connection_choose(void *arg, struct slice sni)
 	return leaf;
 }
 
-/* Sends one alert in the clear and ends. */
-static void connection_alert(struct connection *c, enum tls_alert alert, enum category category,
+void connection_alert(struct connection *c, enum tls_alert alert, enum category category,
 	const char *rule, const char *reason)
 {
 	connection_note(c, category, rule, reason);
@@ -271,34 +274,12 @@ static void connection_alert(struct connection *c, enum tls_alert alert, enum ca
 	connection_finish(c);
 }
 
-static void connection_hello(struct connection *c)
+void connection_terminate(struct connection *c, const struct verdict *v)
 {
-	struct verdict verdict;
 	struct tls_engine *tls;
-	struct hello hello;
-	int r = sniff_client_hello(leg_readable(c->leg), &hello);
 
-	if (r == 0) {
-		if (leg_over(c->leg) || c->leg->eof)
-			connection_to(c, CONNECTION_DEAD);
-		return;
-	}
-	if (r < 0) {
-		connection_alert(c, TLS_ALERT_DECODE_ERROR, CATEGORY_BAD_REQUEST, "built-in",
-			"malformed ClientHello");
-		return;
-	}
-	if (!hello.has_sni) {
-		host_of_addr(&c->who.asked, &c->host);
-	} else if (host_canon(slice_of(hello.sni, hello.sni_n), &c->host) < 0) {
-		connection_alert(c, TLS_ALERT_UNRECOGNIZED_NAME, CATEGORY_BAD_REQUEST, "built-in",
-			"malformed SNI");
-		return;
-	}
-	verdict = decide_connection(c->seat->sandbox->policy, &c->host, c->who.asked.port);
-	connection_judged(c, &verdict);
-	if (!verdict.allow && verdict.alert) {
-		connection_alert(c, TLS_ALERT_ACCESS_DENIED, verdict.category, verdict.rule, NULL);
+	if (!v->allow && v->alert) {
+		connection_alert(c, TLS_ALERT_ACCESS_DENIED, v->category, v->rule, NULL);
 		return;
 	}
 	if (tls_server_engine(c->seat->worker->tls_server, &c->leg->rx, &c->leg->tx,
@@ -310,36 +291,6 @@ static void connection_hello(struct connection *c)
 	c->tls = true;
 	c->protocols |= AUDIT_PROTOCOL_TLS;
 	connection_to(c, CONNECTION_HANDSHAKE);
-}
-
-static void connection_sniff(struct connection *c)
-{
-	struct slice first = leg_readable(c->leg);
-	enum sniff_kind kind;
-
-	if (first.n == 0 || sniff(first, &kind) == 0) {
-		if (leg_over(c->leg) || c->leg->eof)
-			connection_to(c, CONNECTION_DEAD);
-		return;
-	}
-	switch (kind) {
-	case SNIFF_TLS:
-		connection_hello(c);
-		return;
-	case SNIFF_HTTP1:
-		c->protocols |= AUDIT_PROTOCOL_HTTP1;
-		connection_to(c, CONNECTION_HEAD);
-		return;
-	case SNIFF_H2_PREFACE:
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "h2 by prior knowledge");
-		return;
-	case SNIFF_SSLV2:
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "SSLv2 hello");
-		return;
-	case SNIFF_OTHER:
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "neither TLS nor HTTP");
-		return;
-	}
 }
 
 static void connection_shake(struct connection *c)
@@ -419,7 +370,7 @@ void connection_step(struct connection *c)
 		before = c->state;
 		switch (c->state) {
 		case CONNECTION_NEW:
-			connection_sniff(c);
+			opening_step(c);
 			break;
 		case CONNECTION_HANDSHAKE:
 			connection_shake(c);
@@ -432,6 +383,9 @@ void connection_step(struct connection *c)
 			break;
 		case CONNECTION_DNS:
 			names_stream_step(c);
+			break;
+		case CONNECTION_TUNNEL:
+			tunnel_step(c);
 			break;
 		case CONNECTION_DRAIN:
 			connection_drop(c);
@@ -451,6 +405,31 @@ void connection_abort(struct connection *c)
 		connection_break(c);
 }
 
+void connection_review(struct connection *c)
+{
+	struct verdict v;
+
+	if (c->state != CONNECTION_TUNNEL)
+		return;
+	v = opening_judge(c, &c->host);
+	if (v.allow && v.way == c->tunnel.way)
+		return;
+	c->reason = "a rule or a credential for this host has come or gone";
+	connection_break(c);
+}
+
+/*
+ * A client that has just had a response may be about to ask again: it is told `connection: close` with that one
+ * (relay.c), or has TIME_RELAX to ask.
+ */
+void connection_drain(struct connection *c)
+{
+	bool idle = c->state == CONNECTION_HEAD && !c->head_begun;
+
+	if (idle || (c->state == CONNECTION_DNS && !c->query))
+		connection_deadline(c, TIME_RELAX);
+}
+
 void connection_reap(struct worker *w)
 {
 	while (w->dead) {
@@ -463,6 +442,7 @@ void connection_reap(struct worker *w)
 		if (c->query)
 			names_stream_forget(c);
 		record_connection(c);
+		tunnel_drop(c);
 		leg_close(TAKE_PTR(c->leg), c->reset);
 		slab_give(&w->connections, c);
 		seat->connections--;

@@ -6,8 +6,8 @@
 #include "capture/listener.h"
 #include "model/verdict.h"
 #include "policy/hosts.h"
+#include "proxy/tunnel.h"
 #include "ring/loop.h"
-#include "tls/sniff.h"
 
 struct exchange;
 struct leg;
@@ -21,6 +21,7 @@ enum connection_state {
 	CONNECTION_HEAD, /* waiting for a request head */
 	CONNECTION_EXCHANGE, /* one request and its response */
 	CONNECTION_DNS, /* questions over TCP */
+	CONNECTION_TUNNEL, /* raw bytes to and from an upstream */
 	CONNECTION_DRAIN, /* our last byte is on its way; what still comes is read and dropped */
 	CONNECTION_DEAD, /* nothing more happens; reaped at the end of the batch */
 	CONNECTION_STATES
@@ -40,9 +41,13 @@ struct connection {
 	bool lingering; /* DRAIN: all is sent */
 	bool relaxed; /* HEAD: idle, its buffers given back */
 	bool head_begun; /* bytes of the next head have come: its deadline runs */
-	struct host host; /* of the TLS session, or of the last judged request; text empty before */
+	bool passing; /* NEW: raw bytes pass here, unless the first ones name another host */
+	bool hurried; /* NEW: the first bytes have begun to come: the rest has a deadline */
+	struct host
+		host; /* of the TLS session, of the tunnel, or of the last judged request; text empty before */
 	size_t scan; /* h1_request_parse()'s */
 	unsigned requests;
+	struct tunnel tunnel; /* CONNECTION_TUNNEL, and NEW where the server may speak first */
 	struct names_query *query; /* CONNECTION_DNS: the question that is being resolved */
 
 	/* the record: what was decided of the connection (TLS by its name, plain text by its first request) */
@@ -56,10 +61,17 @@ struct connection {
 void connection_accept(struct seat *seat, int fd);
 /* The seat is leaving: ends at once. */
 void connection_abort(struct connection *c);
+/*
+ * The credentials, or the policy, are others: a tunnel that would not be one any more is reset. Other connections are
+ * judged again with their next request.
+ */
+void connection_review(struct connection *c);
+/* The worker drains: one that is idle ends soon, the others behind what they are at. */
+void connection_drain(struct connection *c);
 /* Frees what is dead. Called behind each batch. */
 void connection_reap(struct worker *w);
 
-/* ---- for the exchange */
+/* ---- for the exchange and the tunnel */
 /* Looks at what there is to do, until nothing moves. */
 void connection_step(struct connection *c);
 /* A head has come: this exchange is the connection's until connection_exchanged(). */
@@ -68,6 +80,10 @@ void connection_exchange(struct connection *c, struct exchange *x);
 void connection_exchanged(struct connection *c, bool keep);
 /* Our last byte is written: sends it, announces the end, drains. */
 void connection_finish(struct connection *c);
+/* All is told and both sides have said that they are at their end. */
+void connection_over(struct connection *c);
+/* Refused where no HTTP can tell it: RST, and the reason on record, a constant. */
+void connection_refuse(struct connection *c, enum category category, const char *reason);
 /* Ends without telling more: the response broke off. */
 void connection_break(struct connection *c);
 /* The decision about the connection, for the record: the first one counts. */

@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "cred/credset.h"
 #include "http/authority.h"
 #include "http/target.h"
 #include "policy/policy.h"
@@ -72,8 +73,16 @@ static int decide_host(const struct msg *m, struct decision *d, uint16_t *ret_po
 
 static const char *decide_sentence(const struct verdict *v)
 {
-	return v->category == CATEGORY_METHOD_DENIED ? "this method is not allowed for this host"
-						     : "this host is not allowed";
+	switch (v->category) {
+	case CATEGORY_METHOD_DENIED:
+		return "this method is not allowed for this host";
+	case CATEGORY_PROTOCOL_DENIED:
+		return "this host is tunnelled, where no request is read: connect to the address "
+		       "that "
+		       "its name has here";
+	default:
+		return "this host is not allowed";
+	}
 }
 
 void decide_request(const struct decide_facts *facts, const struct msg *m, struct decision *ret)
@@ -100,10 +109,13 @@ void decide_request(const struct decide_facts *facts, const struct msg *m, struc
 		ret->why = decide_sentence(&ret->verdict);
 }
 
-struct verdict decide_connection(
-	const struct policy *policy, const struct host *server, uint16_t port)
+struct verdict decide_connection(const struct policy *policy, const struct credset *credentials,
+	const struct host *server, uint16_t port)
 {
 	struct subject subject = {.host = server, .port = port};
+	struct verdict v = policy_decide(policy, &subject);
 
-	return policy_decide(policy, &subject);
+	if (v.way == VERDICT_PASS && credset_binds(credentials, server))
+		v.way = VERDICT_TERMINATE;
+	return v;
 }

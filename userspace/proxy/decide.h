@@ -11,6 +11,7 @@
 #include "model/verdict.h"
 #include "policy/hosts.h"
 
+struct credset;
 struct policy;
 
 /* What is known of the connection that the request came on. */
@@ -35,8 +36,12 @@ struct decision {
 /* Judges one request. Order: form of the target, Host, session name, port, policy. */
 void decide_request(const struct decide_facts *facts, const struct msg *m, struct decision *ret);
 
-/* Judges a TLS connection by its name alone, before any request: allowed when some request could be. */
-struct verdict decide_connection(
-	const struct policy *policy, const struct host *server, uint16_t port);
+/*
+ * Judges a connection by its host alone, before any request: allowed when some request could be, and how it travels. The
+ * host is that of a ClientHello, or, of raw bytes, the name that the asked address stands for, else that address.
+ * credentials may be NULL: none.
+ */
+struct verdict decide_connection(const struct policy *policy, const struct credset *credentials,
+	const struct host *server, uint16_t port);
 
 #endif

@@ -186,14 +186,27 @@ static void kernel_close(struct kernel *k)
 
 void kernel_hello(struct kernel *k, const int maps[LINK_MAPS])
 {
-	int e;
-
 	kernel_close(k);
 	if (!maps)
 		return;
 	memcpy(k->maps, maps, sizeof(k->maps));
 	if (dup3(k->maps[LINK_CLOSED], k->shared->closed, O_CLOEXEC) < 0)
 		(void)log_errno(-errno, "clients that end at once will be unattributed");
+}
+
+void kernel_drain(struct kernel *k)
+{
+	k->draining = true;
+	refusals_drain(k->refusals);
+	kernel_lost(k);
+}
+
+void kernel_serve(struct kernel *k)
+{
+	int e;
+
+	if (k->maps[LINK_EVENTS] < 0)
+		return;
 	e = refusals_new(k->loop, TAKE_FD(k->maps[LINK_EVENTS]), kernel_refused, k, &k->refusals);
 	if (e < 0)
 		(void)log_errno(e,
@@ -224,7 +237,7 @@ static bool kernel_keep(void *arg, uint64_t netns)
 
 void kernel_prune(struct kernel *k)
 {
-	if (k->maps[LINK_USES] >= 0)
+	if (k->maps[LINK_USES] >= 0 && !k->draining)
 		uses_prune(k->maps[LINK_USES], kernel_keep, k);
 	k->counted = false;
 }

@@ -33,6 +33,7 @@ struct kernel {
 	struct refusals *refusals; /* NULL: none can be read */
 	struct kernel_early *early; /* refusals of sandboxes that are not known yet, KERNEL_EARLY */
 	unsigned nearly;
+	bool draining; /* entries of sandboxes that we do not have are not ours to remove */
 	struct losses foreign, dialler; /* told of the accounts that are no sandbox's */
 	unsigned pairs; /* in the map of uses, if they are counted: those of sandboxes too */
 	bool counted;
@@ -41,8 +42,12 @@ struct kernel {
 
 /* 0 or -errno. */
 int kernel_init(struct kernel *k, struct shared *shared, struct sandbox *const *sandboxes);
-/* A helper is there. The descriptors change owner; NULL: it has no BPF. Failures are logged, and shown by status. */
+/* A helper is there. The descriptors change owner; NULL: it has no BPF. */
 void kernel_hello(struct kernel *k, const int maps[LINK_MAPS]);
+/* From here on the refusals are ours to read: nobody else does. Failures are logged, and shown by status. */
+void kernel_serve(struct kernel *k);
+/* Another daemon is about to read them: a last look, then no more. Uses are still counted. */
+void kernel_drain(struct kernel *k);
 /* The helper is gone; the maps stay readable until the next one. */
 void kernel_lost(struct kernel *k);
 void kernel_done(struct kernel *k);

@@ -15,6 +15,7 @@
  *
  * Closing: cancel what is in flight, close the descriptor when nothing is, give the slot back. Only leg_reap() frees.
  */
+#include <assert.h>
 #include <errno.h>
 #include <liburing.h>
 #include <sys/socket.h>
@@ -25,11 +26,12 @@
 #include "tls/engine.h"
 
 enum {
-	LEG_RX_MAX = LIMIT_RX + LIMIT_RECV_CHUNK,
 	LEG_READ = 16384, /* one TLS record's plain text */
-	LEG_TX_SPARE = 2048, /* record overhead for LIMIT_TX bytes, an alert, close_notify */
-	LEG_TX_MAX = LIMIT_TX + LEG_TX_SPARE,
+	LEG_SPARE =
+		LIMIT_RECV_CHUNK, /* rx: the last chunk; tx: record overhead, an alert, close_notify */
+	LEG_MAX = LIMIT_RX + LEG_SPARE, /* one size, since leg_forward() exchanges them */
 };
+static_assert((int)LIMIT_RX == (int)LIMIT_TX, "buffers that can be exchanged");
 
 static union ring_ref leg_ref(const struct leg *l, uint8_t op)
 {
@@ -55,7 +57,7 @@ static void leg_arm(struct leg *l)
 	struct io_uring_sqe *sqe;
 
 	if (l->receiving || l->eof || l->broken || l->closed ||
-		buf_used(&l->rx) > LIMIT_RX - LIMIT_RECV_CHUNK)
+		buf_used(&l->rx) > l->window - LIMIT_RECV_CHUNK)
 		return;
 	sqe = loop_sqe(l->worker->loop, leg_ref(l, LEG_OP_RECV));
 	sqe->opcode = IORING_OP_RECV;
@@ -65,7 +67,7 @@ static void leg_arm(struct leg *l)
 	if (!l->worker->single_receives) {
 		sqe->ioprio = IORING_RECV_MULTISHOT;
 		sqe->file_index =
-			(uint32_t)(LIMIT_RX -
+			(uint32_t)(l->window -
 				   buf_used(&l->rx)); /* optlen, which liburing 2.3 does not name */
 	}
 	l->receiving = true;
@@ -94,10 +96,11 @@ struct leg *leg_open(struct seat *seat, int fd, void *owner, void (*progress)(st
 	l->owner = owner;
 	l->progress = progress;
 	l->fd = fd;
-	buf_init(&l->rx, LEG_RX_MAX);
+	l->window = LIMIT_RX;
+	buf_init(&l->rx, LEG_MAX);
 	buf_init(&l->plain, LIMIT_RX);
-	buf_init(&l->tx, LEG_TX_MAX);
-	buf_init(&l->out, LEG_TX_MAX);
+	buf_init(&l->tx, LEG_MAX);
+	buf_init(&l->out, LEG_MAX);
 	leg_arm(l);
 	return l;
 }
@@ -173,7 +176,7 @@ size_t leg_room(const struct leg *l)
 {
 	size_t room = buf_room(&l->tx);
 
-	return room > LEG_TX_SPARE ? room - LEG_TX_SPARE : 0;
+	return room > LEG_SPARE ? room - LEG_SPARE : 0;
 }
 
 int leg_write(struct leg *l, struct slice s)
@@ -197,6 +200,27 @@ int leg_write(struct leg *l, struct slice s)
 		s = slice_skip(s, (size_t)n);
 	}
 	return 0;
+}
+
+size_t leg_forward(struct leg *from, struct leg *to)
+{
+	size_t n = buf_used(&from->rx);
+	struct buf empty = to->tx;
+
+	if (!n || to->broken || to->shut || !leg_drained(to))
+		return 0;
+	to->tx = from->rx;
+	from->rx = empty;
+	from->bytes_in += n;
+	to->bytes_out += n;
+	leg_arm(from);
+	leg_flush(to);
+	return n;
+}
+
+void leg_window(struct leg *l, size_t n)
+{
+	l->window = n;
 }
 
 static void leg_send(struct leg *l)
@@ -248,7 +272,7 @@ void leg_shut(struct leg *l)
 		return;
 	if (l->tls && !l->broken)
 		(void)tls_engine_close(
-			l->tls); /* LEG_TX_SPARE keeps room for it; a failed session has nothing to close */
+			l->tls); /* LEG_SPARE keeps room for it; a failed session has nothing to close */
 	l->shut = true;
 	leg_flush(l);
 }

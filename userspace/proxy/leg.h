@@ -32,6 +32,7 @@ struct leg {
 	struct buf tx; /* to be sent next */
 	struct buf out; /* lent to the send in flight */
 
+	size_t window; /* of rx: what may be received and not be consumed */
 	int fd;
 	unsigned inflight; /* operations that the kernel holds */
 	bool receiving; /* a receive is armed */
@@ -74,6 +75,14 @@ void leg_flush(struct leg *l);
 void leg_shut(struct leg *l);
 /* All that was written has been given to the kernel. */
 bool leg_drained(const struct leg *l);
+
+/*
+ * Hands all that `from` has received to `to`, which sends it next, by exchanging buffers: nothing is copied. Both speak
+ * plain text. Does nothing while `to` has anything to send. Returns how many bytes went.
+ */
+size_t leg_forward(struct leg *from, struct leg *to);
+/* Receives no more than n bytes that are not consumed, from the next receive on; at most LIMIT_RX, which it begins with. */
+void leg_window(struct leg *l, size_t n);
 
 /* Gives idle memory back. */
 void leg_relax(struct leg *l);

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "dns/records.h"
+#include "policy/policy.h"
 #include "proxy/lookup.h"
 #include "proxy/sandbox.h"
 #include "proxy/shared.h"
@@ -28,6 +30,10 @@ static void lookup_return(struct mail *m)
 
 	if (l->done)
 		l->done(l->arg, l->err, l->addrs, l->n);
+	if (l->records_done)
+		l->records_done(l->arg, l->err, l->err ? NULL : l->records);
+	if (l->records)
+		slab_give(&seat->worker->records, l->records);
 	slab_give(&seat->worker->lookups, l);
 	seat->lookups--; /* only now: what `done` lets go may have been the last of the seat but for this */
 	worker_seat_check(seat);
@@ -80,6 +86,18 @@ static void lookup_give(struct lookup *l, int err, const struct addr *addrs, uns
 	loop_post(l->seat->worker->shared->control, l->seat->worker->loop, &l->mail);
 }
 
+static void lookup_found(void *arg, int err)
+{
+	lookup_resolved(arg, err, NULL, 0);
+}
+
+static int lookup_resolve(struct resolver *resolver, struct lookup *l)
+{
+	if (l->records)
+		return resolve_records(resolver, l->name, l->type, l->records, lookup_found, l);
+	return resolve_lookup(resolver, l->name, lookup_resolved, l);
+}
+
 enum lookup_place { LOOKUP_NO_ROOM, LOOKUP_TAKEN, LOOKUP_ANSWERED };
 
 /* LOOKUP_NO_ROOM: the lookup is the caller's still. LOOKUP_ANSWERED: it took no place. */
@@ -92,9 +110,13 @@ static enum lookup_place lookup_try(struct lookup *l)
 		lookup_give(l, -ECANCELED, NULL, 0);
 		return LOOKUP_ANSWERED;
 	}
+	if (policy_dns(l->seat->sandbox->policy) == POLICY_DNS_OFF) {
+		lookup_give(l, -EACCES, NULL, 0);
+		return LOOKUP_ANSWERED;
+	}
 	if (l->seat->sandbox->lookups >= LIMIT_LOOKUPS_ALONE)
 		return LOOKUP_NO_ROOM; /* comes back from the queue when one of its own is answered */
-	r = resolve_lookup(shared->resolver, l->name, lookup_resolved, l);
+	r = lookup_resolve(shared->resolver, l);
 	if (r == -EAGAIN)
 		return LOOKUP_NO_ROOM;
 	if (r < 0) {
@@ -131,24 +153,59 @@ static void lookup_ask(struct mail *m)
 
 /* ---- in the worker */
 
-struct lookup *lookup_start(struct seat *seat, const char *name, lookup_done done, void *arg)
+static struct lookup *lookup_take(struct seat *seat, const char *name, void *arg)
 {
-	struct worker *w = seat->worker;
-	struct lookup *l = seat->lookups < LIMIT_LOOKUPS_SEAT ? slab_take(&w->lookups) : NULL;
+	struct lookup *l =
+		seat->lookups < LIMIT_LOOKUPS_SEAT ? slab_take(&seat->worker->lookups) : NULL;
 
 	if (!l)
 		return NULL;
 	l->seat = seat;
-	l->done = done;
 	l->arg = arg;
 	l->mail.deliver = lookup_ask;
 	(void)snprintf(l->name, sizeof(l->name), "%s", name); /* both hold LIMIT_NAME characters */
-	seat->lookups++;
+	return l;
+}
+
+static struct lookup *lookup_send(struct lookup *l)
+{
+	struct worker *w = l->seat->worker;
+
+	l->seat->lookups++;
 	loop_post(w->loop, w->shared->control, &l->mail);
 	return l;
+}
+
+struct lookup *lookup_start(struct seat *seat, const char *name, lookup_done done, void *arg)
+{
+	struct lookup *l = lookup_take(seat, name, arg);
+
+	if (!l)
+		return NULL;
+	l->done = done;
+	return lookup_send(l);
+}
+
+struct lookup *lookup_start_records(
+	struct seat *seat, const char *name, uint16_t type, lookup_records_done done, void *arg)
+{
+	struct worker *w = seat->worker;
+	struct lookup *l = lookup_take(seat, name, arg);
+
+	if (!l)
+		return NULL;
+	l->records = slab_take(&w->records);
+	if (!l->records) {
+		slab_give(&w->lookups, l);
+		return NULL;
+	}
+	l->records_done = done;
+	l->type = type;
+	return lookup_send(l);
 }
 
 void lookup_cancel(struct lookup *l)
 {
 	l->done = NULL;
+	l->records_done = NULL;
 }

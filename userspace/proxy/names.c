@@ -4,7 +4,8 @@
  *
  * A question is parsed and decided at once. What needs no lookup is answered at once; the others wait as a query, which
  * knows where its answer goes: to a UDP peer (from the very address that was asked, or the client drops it) or to a TCP
- * connection, which asks its next question when this one is answered. A datagram is received into one of the ring's
+ * connection, which asks its next question when this one is answered. A query waits for one thing: a lookup (addresses,
+ * records) or a naming (the synthetic address of a name that has none yet). A datagram is received into one of the ring's
  * buffers, taken when it is there: a sandbox that asks nothing keeps none.
  *
  * #syscalls: sendmsg
@@ -24,7 +25,10 @@
 #include "proxy/leg.h"
 #include "proxy/lookup.h"
 #include "proxy/names.h"
+#include "proxy/naming.h"
+#include "proxy/record.h"
 #include "proxy/sandbox.h"
+#include "proxy/synthetic.h"
 #include "proxy/worker.h"
 
 /* Where a UDP answer goes, and from which address. */
@@ -37,8 +41,10 @@ struct names_peer {
 
 struct names_query {
 	struct seat *seat;
-	struct lookup *lookup;
-	struct connection *stream; /* or NULL: UDP */
+	struct lookup *lookup; /* NULL while it waits for a naming */
+	struct naming naming;
+	bool tcp;
+	struct connection *stream; /* with tcp; NULL when it is gone */
 	struct names_peer peer;
 	struct host host;
 	struct dns_question question;
@@ -114,12 +120,13 @@ static void names_send_stream(struct connection *c, const uint8_t *packet, size_
 
 static void names_answer(const struct names_query *q, const struct dns_reply *reply)
 {
-	uint8_t packet[DNS_ANSWER_MAX];
-	size_t n = dns_answer_write(&q->question, reply, packet);
+	uint8_t packet[DNS_ANSWER_LONGEST];
+	size_t n = dns_answer_write(
+		&q->question, reply, packet, q->tcp ? sizeof(packet) : q->question.udp_size);
 
 	if (q->stream)
 		names_send_stream(q->stream, packet, n);
-	else
+	else if (!q->tcp)
 		names_send_udp(&q->peer, packet, n);
 }
 
@@ -139,20 +146,60 @@ static bool names_accept(void *arg, const struct addr *a)
 	return policy_address(q->seat->sandbox->policy, &q->host, a) == CATEGORY_NONE;
 }
 
-static void names_resolved(void *arg, int err, const struct addr *addrs, unsigned n)
+/* The query that waited is over. */
+static void names_told(struct names_query *q, const struct dns_reply *reply)
 {
-	struct names_query *q = arg;
 	struct connection *stream = q->stream;
-	struct dns_reply reply;
 
-	q->lookup = NULL;
-	(void)dns_resolved(q->question.type, err, addrs, n, names_accept, q, &reply);
-	names_answer(q, &reply);
+	names_answer(q, reply);
 	names_query_done(q);
 	if (stream) {
 		stream->query = NULL;
 		connection_step(stream);
 	}
+}
+
+static void names_resolved(void *arg, int err, const struct addr *addrs, unsigned n)
+{
+	struct names_query *q = arg;
+	struct dns_reply reply;
+
+	q->lookup = NULL;
+	(void)dns_resolved(q->question.type, err, addrs, n, names_accept, q, &reply);
+	names_told(q, &reply);
+}
+
+/* That there is no such record is no news of the name, whatever the server says of it: NXDOMAIN for a type that it does
+ * not know would take its addresses away too. */
+static void names_recorded(void *arg, int err, const struct dns_records *records)
+{
+	struct names_query *q = arg;
+	struct dns_reply reply = {.rcode = DNS_NOERROR};
+
+	q->lookup = NULL;
+	if (records) {
+		reply.nrecords = records->n;
+		reply.records = slice_of(records->bytes, records->used);
+	} else if (err != -ENOENT && err != -ENODATA) {
+		reply.rcode = DNS_SERVFAIL;
+	}
+	names_told(q, &reply);
+}
+
+/* What the name is told now that it has an address, or cannot have one: that is said where the client connects, and in
+ * the audit. */
+static void names_named(struct naming *n)
+{
+	struct names_query *q = container_of(n, struct names_query, naming);
+	struct dns_reply reply = {.rcode = DNS_SERVFAIL};
+
+	if (n->err == 0)
+		dns_synthetic(&n->addr, &reply);
+	else if (n->err == -E2BIG)
+		dns_settle(DNS_SAY_SHARED, q->question.type, &reply);
+	if (n->err == -E2BIG)
+		record_limit_name(q->seat, &q->host, q->tcp);
+	names_told(q, &reply);
 }
 
 /* ---- questions */
@@ -161,13 +208,73 @@ static enum dns_action names_decide(struct names_query *q)
 {
 	struct sandbox *sb = q->seat->sandbox;
 	struct dns_facts facts = {.search = sb->at.search, .nsearch = sb->at.nsearch};
+	enum policy_dns dns = policy_dns(sb->policy);
+	struct addr pointed;
 
+	facts.off = dns == POLICY_DNS_OFF;
+	facts.pool = dns_reverse(q->question.name, &pointed) && synthetic_pool(&pointed);
 	if (q->question.plain && host_canon(slice_str(q->question.name), &q->host) == 0 &&
 		!q->host.is_ip) {
 		facts.opened = policy_opens_name(sb->policy, &q->host);
 		facts.exact = policy_names_exactly(sb->policy, &q->host);
+		facts.synthetic =
+			dns == POLICY_DNS_SYNTHETIC || policy_tunnels_name(sb->policy, &q->host);
 	}
 	return dns_decide(&q->question, &facts);
+}
+
+static void names_pointer(const struct names_query *q)
+{
+	uint8_t record[DNS_RECORD_NAME];
+	struct dns_reply reply = {.rcode = DNS_NOERROR};
+	struct host named;
+	struct addr a;
+
+	if (dns_reverse(q->question.name, &a) && synthetic_host(q->seat->sandbox, &a, &named)) {
+		reply.records = slice_of(record, dns_records_name(named.text, DNS_TTL, record));
+		reply.nrecords = reply.records.n ? 1 : 0;
+	}
+	names_answer(q, &reply);
+}
+
+/* Whether it could be answered at once. */
+static bool names_now(const struct names_query *q, enum dns_action action)
+{
+	struct dns_reply reply;
+	struct addr a;
+
+	switch (action) {
+	case DNS_RESOLVE:
+	case DNS_FORWARD:
+		return false;
+	case DNS_SYNTHETIC:
+		if (!synthetic_address(&q->seat->sandbox->synthetic, &q->host, &a))
+			return false;
+		dns_synthetic(&a, &reply);
+		break;
+	case DNS_POINTER:
+		names_pointer(q);
+		return true;
+	default:
+		dns_settle(action, q->question.type, &reply);
+	}
+	names_answer(q, &reply);
+	return true;
+}
+
+/* Sends the query, which is in its slot, where its answer comes from. Whether there was room. */
+static bool names_send(struct names_query *q, enum dns_action action)
+{
+	struct seat *seat = q->seat;
+
+	if (action == DNS_SYNTHETIC)
+		return naming_start(seat, &q->naming, &q->host, names_named) == 0;
+	if (action == DNS_FORWARD)
+		q->lookup = lookup_start_records(
+			seat, q->host.text, q->question.type, names_recorded, q);
+	else
+		q->lookup = lookup_start(seat, q->host.text, names_resolved, q);
+	return q->lookup != NULL;
 }
 
 /* Answers now, or leaves the query waiting in its slot. Returns the waiting query or NULL. */
@@ -175,23 +282,16 @@ static struct names_query *names_ask(const struct names_query *asked)
 {
 	struct worker *w = asked->seat->worker;
 	struct names_query *q;
-	struct dns_reply reply;
 	struct names_query now = *asked;
 	enum dns_action action = names_decide(&now);
 
-	if (action != DNS_RESOLVE) {
-		dns_settle(action, now.question.type, &reply);
-		names_answer(&now, &reply);
+	if (names_now(&now, action))
 		return NULL;
-	}
 	q = slab_take(&w->queries);
-	if (q) {
+	if (q)
 		*q = now;
-		q->lookup = lookup_start(q->seat, q->host.text, names_resolved, q);
-	}
-	if (!q || !q->lookup) {
-		(void)dns_resolved(now.question.type, -EAGAIN, NULL, 0, names_accept, &now, &reply);
-		names_answer(&now, &reply);
+	if (!q || !names_send(q, action)) {
+		names_answer(&now, &(struct dns_reply){.rcode = DNS_SERVFAIL});
 		if (q)
 			slab_give(&w->queries, q);
 		return NULL;
@@ -332,6 +432,10 @@ static void names_took(struct worker *w, union ring_ref ref, int res, uint32_t f
 	s = &seat->names->sockets[ref.leg];
 	s->receiving = false;
 	if (seat->names->stopping) {
+		/* a question that came before is answered, unless its sandbox is gone */
+		if (res > 0 && !seat->leaving)
+			names_datagram(
+				seat->names, s, slice_of(loop_buffer(w->loop, flags), (size_t)res));
 		names_check(seat->names);
 		return;
 	}
@@ -353,8 +457,10 @@ void names_received(void *worker, union ring_ref ref, int res, uint32_t flags)
 
 void names_stream_step(struct connection *c)
 {
-	while (!c->query && c->state == CONNECTION_DNS) {
-		struct names_query q = {.seat = c->seat, .stream = c};
+	/* the next answer must have room: a client that asks and does not read is not asked on */
+	while (!c->query && c->state == CONNECTION_DNS &&
+		(c->leg->broken || leg_room(c->leg) >= DNS_ANSWER_LONGEST + 2)) {
+		struct names_query q = {.seat = c->seat, .tcp = true, .stream = c};
 		struct slice in = leg_readable(c->leg), packet;
 		size_t used;
 		int r = dns_frame_next(in, &packet, &used);
@@ -365,7 +471,7 @@ void names_stream_step(struct connection *c)
 		}
 		if (r == 0)
 			return;
-		connection_deadline(c, TIME_IDLE);
+		connection_deadline(c, c->seat->worker->draining ? TIME_RELAX : TIME_IDLE);
 		c->query = names_packet(&q, packet);
 		leg_consume(c->leg, used);
 	}
@@ -375,7 +481,9 @@ void names_stream_forget(struct connection *c)
 {
 	struct names_query *q = TAKE_PTR(c->query);
 
-	if (q->lookup)
-		lookup_cancel(q->lookup);
+	q->stream = NULL;
+	if (!q->lookup)
+		return; /* the control thread has it: names_named() ends it */
+	lookup_cancel(q->lookup);
 	names_query_done(q);
 }

@@ -55,7 +55,7 @@ static void origin_release(struct origin *o)
 	if (o->lookup)
 		lookup_cancel(TAKE_PTR(o->lookup));
 	if (o->leg)
-		leg_close(TAKE_PTR(o->leg), false);
+		leg_close(TAKE_PTR(o->leg), o->reset);
 	if (o->dialling) {
 		origin_cancel(o); /* the completion of the connect frees */
 		return;
@@ -267,6 +267,9 @@ static void origin_resolved(void *arg, int err, const struct addr *addrs, unsign
 		origin_fail(o, CATEGORY_DNS_TIMEOUT, "no answer in time");
 	} else if (err == -EAGAIN) {
 		origin_fail(o, CATEGORY_LIMIT, "too many lookups");
+	} else if (err == -EACCES) {
+		origin_fail(o, CATEGORY_DNS_FAILURE,
+			"the policy says dns: off, so no name is resolved");
 	} else if (err < 0 || n == 0) {
 		origin_fail(o, CATEGORY_DNS_FAILURE,
 			err == -ENOENT ? "no such name" : "no usable answer");
@@ -391,6 +394,12 @@ void origin_put(struct origin *o, bool keep)
 	out = pool_put(&w->pool, &o->item);
 	if (out)
 		origin_release(container_of(out, struct origin, item));
+}
+
+void origin_break(struct origin *o)
+{
+	o->reset = true;
+	origin_release(o);
 }
 
 void origin_forget(struct seat *seat)

@@ -2,8 +2,8 @@
 /*
  * origin.h – one connection to an upstream, from the name to the verified session, and between uses in the pool.
  *
- * RESOLVE → DIAL → HANDSHAKE → READY ⇄ IDLE → DEAD. In READY it belongs to one exchange, which reads and writes
- * origin->leg itself and is called by `progress`.
+ * RESOLVE → DIAL → HANDSHAKE → READY ⇄ IDLE → DEAD. In READY it belongs to one exchange or one tunnel, which reads and
+ * writes origin->leg itself and is called by `progress`.
  */
 #ifndef SALLYPORT_PROXY_ORIGIN_H
 #define SALLYPORT_PROXY_ORIGIN_H
@@ -43,6 +43,7 @@ struct origin {
 	const struct origin_events *events;
 	void *user;
 	bool relaxed; /* IDLE: its buffers given back */
+	bool reset; /* close by RST */
 	bool reused; /* came from the pool: the peer may have closed it meanwhile */
 
 	struct lookup *lookup;
@@ -71,6 +72,9 @@ struct origin *origin_get(struct seat *seat, const struct origin_want *want,
 	const struct origin_events *events, void *user);
 /* The exchange is over; keep = the connection may be used again. No event comes after this. */
 void origin_put(struct origin *o, bool keep);
+
+/* The same, by RST: what was on its way is broken off. */
+void origin_break(struct origin *o);
 
 /* ---- for the worker */
 void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags);

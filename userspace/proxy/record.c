@@ -35,13 +35,27 @@ static void record_start(struct audit_event *e, enum audit_kind kind, const stru
 	e->protocols = c->protocols;
 }
 
+static enum audit_decision record_decision(const struct connection *c)
+{
+	if (c->category != CATEGORY_NONE)
+		return AUDIT_DENY;
+	switch (c->tunnel.way) {
+	case VERDICT_TUNNEL:
+		return AUDIT_TUNNEL;
+	case VERDICT_PASS:
+		return AUDIT_PASS;
+	default:
+		return AUDIT_ALLOW;
+	}
+}
+
 void record_connection(const struct connection *c)
 {
 	struct audit_event e = {0};
 
 	record_start(&e, AUDIT_CONNECTION, c);
 	audit_text(e.host, sizeof(e.host), slice_of(c->host.text, c->host.n));
-	e.decision = c->category == CATEGORY_NONE ? AUDIT_ALLOW : AUDIT_DENY;
+	e.decision = record_decision(c);
 	e.category = c->category;
 	if (c->rule)
 		audit_text(e.rule, sizeof(e.rule), slice_str(c->rule));
@@ -70,27 +84,48 @@ void record_request(struct exchange *x)
 	x->reserved = false;
 }
 
-void record_limit(struct seat *seat, int fd, const char *what)
+/* Counts it. Whether it is to be told, and the event then as far as it does not depend on what was too many. */
+static bool record_limit_start(struct seat *seat, const char *what, struct audit_event *e)
 {
-	struct audit_event e = {
-		.kind = AUDIT_CONNECTION, .category = CATEGORY_LIMIT, .decision = AUDIT_DENY};
 	uint64_t now = loop_now(seat->worker->loop);
-	struct flows flows = sandbox_flows(seat->sandbox);
-	struct captured who;
 
 	sandbox_count(&seat->sandbox->denied, 1);
 	if (seat->limit_told && now - seat->limit_told < TIME_LIMIT_TOLD)
-		return;
+		return false;
 	seat->limit_told = now;
-	clock_wall_text(e.time);
-	audit_text(e.sandbox, sizeof(e.sandbox), slice_str(seat->sandbox->at.id));
-	audit_text(e.reason, sizeof(e.reason), slice_str(what));
-	audit_text(e.rule, sizeof(e.rule), SLICE("limits"));
+	*e = (struct audit_event){
+		.kind = AUDIT_CONNECTION, .category = CATEGORY_LIMIT, .decision = AUDIT_DENY};
+	clock_wall_text(e->time);
+	audit_text(e->sandbox, sizeof(e->sandbox), slice_str(seat->sandbox->at.id));
+	audit_text(e->reason, sizeof(e->reason), slice_str(what));
+	audit_text(e->rule, sizeof(e->rule), SLICE("limits"));
+	return true;
+}
+
+void record_limit(struct seat *seat, int fd, const char *what)
+{
+	struct flows flows = sandbox_flows(seat->sandbox);
+	struct captured who;
+	struct audit_event e;
+
+	if (!record_limit_start(seat, what, &e))
+		return;
 	e.protocols = AUDIT_PROTOCOL_TCP;
 	if (listener_captured(fd, &flows, &who) == 0) {
 		e.asked = who.asked;
 		if (who.attributed)
 			record_client(&e.client, &who.client);
 	}
+	journal_write(&seat->worker->journal, &e, NULL);
+}
+
+void record_limit_name(struct seat *seat, const struct host *host, bool tcp)
+{
+	struct audit_event e;
+
+	if (!record_limit_start(seat, "names with an address of their own", &e))
+		return;
+	e.protocols = AUDIT_PROTOCOL_DNS | (tcp ? AUDIT_PROTOCOL_TCP : AUDIT_PROTOCOL_UDP);
+	audit_text(e.host, sizeof(e.host), slice_of(host->text, host->n));
 	journal_write(&seat->worker->journal, &e, NULL);
 }

@@ -8,6 +8,7 @@
 struct capture_client;
 struct connection;
 struct exchange;
+struct host;
 struct seat;
 
 /* Who, by the kernel's record. */
@@ -25,5 +26,7 @@ void record_request(struct exchange *x);
  * worker; all are counted.
  */
 void record_limit(struct seat *seat, int fd, const char *what);
+/* The same for a name that gets no synthetic address, since the sandbox has all that it may have. */
+void record_limit_name(struct seat *seat, const struct host *host, bool tcp);
 
 #endif

@@ -34,6 +34,7 @@ static const struct refusal_row {
 	[CAPTURE_EGRESS] = {CATEGORY_PROTOCOL_DENIED, "packet that would leave the sandbox"},
 	[CAPTURE_RESOLVER] = {CATEGORY_PRIVATE_ADDRESS, "resolver of the container runtime"},
 	[CAPTURE_PROBE] = {CATEGORY_PROTOCOL_DENIED, "self-test of the helper"},
+	[CAPTURE_OUTAGE] = {CATEGORY_NOT_ATTACHED, "no daemon served"},
 };
 
 /* What the kernel has in the place of an address, or to the address what goes by it. */

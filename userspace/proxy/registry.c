@@ -8,6 +8,11 @@
  * When the helper comes back it offers again what it still has. A sandbox that we have already keeps its connections and is
  * just confirmed; one that is not offered within REGISTRY_GRACE is gone with the old helper and is dropped.
  * When the helper is away and the state directory as well, this instance is over.
+ *
+ * A daemon that takes over makes its sandboxes from what the one that serves has on disk, confirms them, and seats and
+ * writes nothing until the helper says that it serves. Whatever goes wrong before that ends it; the other goes on. The
+ * one from which is taken accepts nothing more, gives up what has one reader or writer (the kernel's events, rotation, the control
+ * socket), and ends when it is empty (drain.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +31,7 @@
 #include "control/link.h"
 #include "cred/credset.h"
 #include "policy/policy.h"
+#include "proxy/naming.h"
 #include "proxy/registry_internal.h"
 #include "proxy/sandbox.h"
 #include "proxy/shared.h"
@@ -52,6 +58,14 @@ static void registry_unlink(struct registry *r, const struct sandbox *s)
 
 /* ---- offers */
 
+static void registry_fail(struct registry *r, const char *why)
+{
+	if (!r->failed)
+		log_error("cannot take over: %s; the daemon that serves goes on", why);
+	r->failed = true;
+	loop_stop(r->shared->control);
+}
+
 static void registry_refuse(struct registry *r, const char *id, int error, const char *text)
 {
 	struct proto_active a = {
@@ -60,6 +74,8 @@ static void registry_refuse(struct registry *r, const char *id, int error, const
 	(void)snprintf(a.id, sizeof(a.id), "%s", id);
 	(void)snprintf(a.text, sizeof(a.text), "%s", text);
 	link_active(r->link, &a);
+	if (r->taking)
+		registry_fail(r, "a sandbox is refused");
 }
 
 static void registry_confirm(struct registry *r, const struct sandbox *s)
@@ -146,7 +162,8 @@ static void registry_gone(struct sandbox *s)
 {
 	struct registry *r = s->gone_arg;
 
-	sandbox_forget(s, r->conf->state);
+	if (!prepared_has(&r->prepared, s->at.id)) /* for one that comes after it */
+		sandbox_forget(s->at.id, r->conf->state);
 	log_info("sandbox %s is detached", s->at.id);
 	if (!s->stale)
 		link_gone(r->link, s->at.id);
@@ -157,8 +174,10 @@ static void registry_gone(struct sandbox *s)
 static int registry_add(
 	struct registry *r, const struct proto_offer *offer, const int *fds, struct fault *fault)
 {
-	struct sandbox_home home = {
-		.state = r->conf->state, .shared = r->shared, .others = r->first};
+	struct sandbox_home home = {.state = r->conf->state,
+		.shared = r->shared,
+		.others = r->first,
+		.borrowed = r->taking};
 	struct sandbox_offer at;
 	struct sandbox *s;
 	struct buf policy;
@@ -169,6 +188,8 @@ static int registry_add(
 	e = registry_credentials(r, offer->id, fault, &home.credentials);
 	e = e ? e : registry_read(fds[0], &policy);
 	e = e ? e : sandbox_new(&home, &at, buf_slice(&policy), fault, &s);
+	if (e == 0)
+		prepared_drop(&r->prepared, offer->id);
 	buf_done(&policy);
 	credset_unref(home.credentials);
 	if (e < 0)
@@ -180,7 +201,8 @@ static int registry_add(
 	r->first = s;
 	r->count++;
 	kernel_joined(&r->kernel, s);
-	sandbox_seat(s);
+	if (!r->taking)
+		sandbox_seat(s);
 	registry_confirm(r, s);
 	log_info("sandbox %s is attached, policy %s", s->at.id, policy_name(s->policy));
 	return 0;
@@ -224,7 +246,10 @@ static void registry_withdraw(void *arg, const char *id)
 	}
 	kernel_leaves(&r->kernel, s);
 	registry_unlink(r, s);
-	sandbox_unseat(s);
+	if (s->seated)
+		sandbox_unseat(s);
+	else
+		s->gone(s);
 }
 
 /* A sandbox that is not here was refused by us, or is withdrawn. */
@@ -247,17 +272,83 @@ static void registry_forget_notes(struct registry *r)
 		notes_done(&s->notes);
 }
 
-static void registry_hello(void *arg, const int maps[LINK_MAPS])
+static void registry_hello(
+	void *arg, const struct proto_hello *hello, int heartbeat, const int maps[LINK_MAPS])
 {
 	struct registry *r = arg;
+	int e;
 
-	r->linked = true;
+	r->linked = r->greeted = true;
+	r->waits = hello->wait;
+	r->dialler.take_over = r->taking;
 	link_dialler(r->link, &r->dialler);
+	if (hello->occupied && !r->taking)
+		log_warn("another sallyportd serves: --take-over takes over from it");
 	registry_forget_notes(r);
 	kernel_hello(&r->kernel, maps);
+	if (!r->taking)
+		kernel_serve(&r->kernel);
+	e = pulse_start(&r->pulse, r->shared, heartbeat, hello->slot);
+	if (e < 0)
+		(void)log_errno(e, "no sign of life can be given: connections may be refused");
 	timer_start(r->shared->control, &r->grace, REGISTRY_GRACE);
 	log_info("the helper is connected%s",
 		maps ? "" : "; it has no BPF: neither attribution nor the kernel's refusals");
+}
+
+/* ---- taking over, and being taken over from */
+
+static void registry_serve(void *arg)
+{
+	struct registry *r = arg;
+
+	if (!r->taking)
+		return;
+	r->taking = false;
+	timer_stop(r->shared->control, &r->take);
+	(void)audit_reopen(
+		r->shared->audit); /* it may have been rotated; else what is open is it */
+	kernel_serve(&r->kernel);
+	for (struct sandbox *s = r->first; s; s = s->next) {
+		struct fault fault = {0};
+
+		if (naming_renew(s, r->conf->state, &fault) < 0 ||
+			sandbox_keep(s, r->conf->state, &fault) < 0)
+			log_error("sandbox %s: %s", s->at.id, fault.text);
+		sandbox_seat(s);
+	}
+	log_info("took over %u sandboxes", r->count);
+}
+
+static void registry_late(struct timer *t)
+{
+	struct registry *r = container_of(t, struct registry, take);
+
+	registry_fail(r, r->linked ? "the other daemon does not hand over"
+				   : "the helper is not there, or busy with another take-over: "
+				     "see its log");
+}
+
+static void registry_accepts_nothing(void *arg)
+{
+	struct registry *r = arg;
+
+	link_draining(r->link);
+}
+
+static void registry_drain(void *arg)
+{
+	struct registry *r = arg;
+
+	if (r->taking || r->draining)
+		return;
+	r->draining = true;
+	log_info("another daemon takes over: what is under way has %llu s to end",
+		(unsigned long long)r->conf->drain);
+	audit_share(r->shared->audit);
+	kernel_drain(&r->kernel);
+	r->drained_from(r->arg);
+	drain_start(&r->drain, r->shared, r->conf->drain, registry_accepts_nothing, r);
 }
 
 /* Without its state directory this instance is over. */
@@ -278,6 +369,17 @@ static void registry_lost(void *arg)
 	timer_stop(r->shared->control, &r->grace);
 	r->linked = false;
 	kernel_lost(&r->kernel);
+	pulse_stop(&r->pulse);
+	if (r->draining) {
+		link_close(r->link); /* the next helper has no use for us */
+		return;
+	}
+	if (r->taking && r->greeted) {
+		registry_fail(r, "the helper hung up: see its log");
+		return;
+	}
+	if (r->taking)
+		return; /* it is busy: tried again, until registry_late() */
 	log_warn("the helper is gone; waiting for it to come back");
 	registry_over(r);
 }
@@ -305,8 +407,46 @@ static const struct link_events registry_events = {
 	.offer = registry_offer,
 	.withdraw = registry_withdraw,
 	.note = registry_note,
+	.serve = registry_serve,
+	.drain = registry_drain,
 	.lost = registry_lost,
 };
+
+/* ---- before there is an offer */
+
+int registry_prepare(struct registry *r, const char *id)
+{
+	struct sandbox_home home = {.state = r->conf->state, .shared = r->shared};
+	struct fault fault = {0};
+	int e;
+
+	if (registry_find(r, id))
+		return -EEXIST;
+	e = prepared_add(&r->prepared, id, clock_monotonic_ms());
+	if (e < 0)
+		return e;
+	e = registry_credentials(r, id, &fault, &home.credentials);
+	e = e ? e : sandbox_prepare(&home, id, &fault);
+	credset_unref(home.credentials);
+	if (e == 0)
+		return 0;
+	log_warn("sandbox %s cannot be prepared: %s", id,
+		fault.text[0] ? fault.text : strerrordesc_np(-e));
+	prepared_drop(&r->prepared, id);
+	sandbox_forget(id, r->conf->state);
+	return -EINVAL;
+}
+
+static void registry_expire(struct registry *r)
+{
+	char id[LIMIT_SANDBOX_ID + 1];
+
+	while (prepared_expired(&r->prepared, clock_monotonic_ms(), id)) {
+		log_info("sandbox %s was prepared and is not attached: forgotten", id);
+		if (!registry_find(r, id))
+			sandbox_forget(id, r->conf->state);
+	}
+}
 
 /* ---- the clock: credential files */
 
@@ -317,6 +457,7 @@ static void registry_look(struct timer *t)
 	if (!r->linked) /* no helper: is there still anything to wait for? */
 		registry_over(r);
 	kernel_look(&r->kernel);
+	registry_expire(r);
 	for (struct sandbox *s = r->first; s; s = s->next) {
 		struct credset *next;
 
@@ -352,6 +493,9 @@ int registry_new(const struct registry_setup *setup, struct registry **ret)
 	r->conf = setup->conf;
 	r->credentials = setup->credentials;
 	r->cgroup_root = setup->cgroup_root;
+	r->taking = setup->take_over;
+	r->drained_from = setup->drain;
+	r->arg = setup->arg;
 	r->began = clock_monotonic_ms();
 	e = kernel_init(&r->kernel, r->shared, &r->first);
 	if (e < 0) {
@@ -362,6 +506,7 @@ int registry_new(const struct registry_setup *setup, struct registry **ret)
 	registry_set_dialler(r, setup);
 	r->look.fire = registry_look;
 	r->grace.fire = registry_grace;
+	r->take.fire = registry_late;
 	n = snprintf(r->link_path, sizeof(r->link_path), "%s/link.sock", setup->conf->state);
 	if (n < 0 || (size_t)n >= sizeof(r->link_path)) {
 		registry_free(r);
@@ -385,13 +530,34 @@ void registry_lose(struct registry *r, uint64_t n)
 int registry_start(struct registry *r)
 {
 	timer_start(r->shared->control, &r->look, TIME_SOURCE_CHECK);
+	if (r->taking)
+		timer_start(r->shared->control, &r->take, TIME_TAKE_OVER);
 	return link_new(r->shared->control, r->link_path, &registry_events, r, &r->link);
+}
+
+void registry_leave(struct registry *r)
+{
+	if (!r)
+		return;
+	if (r->draining)
+		pulse_stop(
+			&r->pulse); /* it may still count, until the helper has read that we drain */
+	else
+		pulse_die(&r->pulse);
+	link_close(r->link);
+}
+
+bool registry_failed(const struct registry *r)
+{
+	return r->failed;
 }
 
 void registry_free(struct registry *r)
 {
 	if (!r)
 		return;
+	drain_stop(&r->drain);
+	pulse_stop(&r->pulse);
 	link_free(r->link);
 	audit_paths_by(r->shared->audit, NULL, NULL);
 	kernel_done(&r->kernel);

@@ -25,6 +25,9 @@ struct registry_setup {
 	const struct addr *resolvers; /* what the daemon asks for names; borrowed */
 	unsigned nresolvers;
 	struct credset **credentials; /* one for each entry of conf->credentials; borrowed */
+	bool take_over; /* from a daemon that serves: nothing is served before it has handed over */
+	void (*drain)(void *arg); /* another daemon takes over: the control socket is its own */
+	void *arg;
 };
 
 /* 0 or -errno. */
@@ -35,7 +38,17 @@ int registry_start(struct registry *r);
 void registry_event(struct registry *r, const struct audit_event *e);
 /* n events were dropped before they got here. */
 void registry_lose(struct registry *r, uint64_t n);
+/* The daemon ends: nobody shall wait for it. */
+void registry_leave(struct registry *r);
+/* Whether the take-over failed, for which the loop was stopped; why has been logged. */
+bool registry_failed(const struct registry *r);
 void registry_free(struct registry *r);
+
+/*
+ * Makes what a sandbox of that id will have, placeholders too, before it is attached (prepared.h); the id is of the form
+ * of netns-helper/proto.h. 0, -EEXIST: it is attached; -EBUSY: too many; -EINVAL: the log says why.
+ */
+int registry_prepare(struct registry *r, const char *id);
 
 /* For the control socket. */
 void registry_source(struct registry *r, struct control_source *ret);

@@ -5,8 +5,11 @@
 
 #include <limits.h>
 
+#include "proxy/drain.h"
 #include "proxy/kernel.h"
 #include "proxy/notes.h"
+#include "proxy/prepared.h"
+#include "proxy/pulse.h"
 #include "proxy/registry.h"
 #include "ring/loop.h"
 
@@ -23,11 +26,21 @@ struct registry {
 	struct link *link;
 	struct kernel kernel;
 	bool linked; /* the helper is there */
+	bool waits; /* it lets connections wait in an outage */
+	bool taking; /* not handed over yet */
+	bool greeted; /* … and what there is to take has been offered, or is being */
+	bool failed; /* … and will not be */
+	bool draining; /* another daemon has taken over */
+	struct pulse pulse;
+	struct drain drain;
+	void (*drained_from)(void *arg); /* struct registry_setup's drain */
+	void *arg;
 	struct sandbox *first;
 	unsigned count;
 	struct notes notes; /* of the machine */
 	uint64_t began;
-	struct timer look, grace;
+	struct timer look, grace, take;
+	struct prepared prepared;
 };
 
 #endif

@@ -19,6 +19,7 @@
 #include "proxy/origin.h"
 #include "proxy/relay.h"
 #include "proxy/rewrite_head.h"
+#include "proxy/worker.h"
 
 enum {
 	RELAY_FRAME = 64, /* chunk framing around one piece, and the last chunk */
@@ -124,7 +125,7 @@ static int relay_final(struct exchange *x, const struct msg *m, struct relay_out
 	x->origin_keep = m->keep_alive && !m->doubtful;
 	x->down.chunked = open_ended && !x->client_10;
 	x->down_close = open_ended && x->client_10;
-	if (!x->up.done || x->down_close)
+	if (!x->up.done || x->down_close || x->c->seat->worker->draining)
 		x->client_keep = false;
 	h1_body_init(&x->down.body, m->framing, m->length);
 	x->down.headed = true;

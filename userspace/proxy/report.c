@@ -31,6 +31,7 @@ static void report_status(void *arg, struct control_status *ret)
 		.uptime_ms = clock_monotonic_ms() - r->began,
 		.audit_written = audit_written(r->shared->audit),
 		.audit_lost = audit_lost(r->shared->audit),
+		.outage = r->waits ? "wait" : "refuse",
 #ifdef SALLYPORT_SAN
 		.sanitizer = true,
 #endif
@@ -152,6 +153,8 @@ static void report_sandbox(struct sandbox *s, struct json *j)
 		.swaps = s->swaps,
 		.misdirected = s->misdirected,
 		.refusals = s->refusals,
+		.tunnels = s->tunnels,
+		.tunnels_open = s->tunnels_open,
 		.credentials = credentials,
 		.ncredentials = report_credentials(s, credentials),
 		.is_degraded = s->notes.n > 0,
@@ -177,6 +180,30 @@ static unsigned report_sandboxes(void *arg, struct slice id, struct json *j)
 	return n;
 }
 
+/* The form of netns-helper/proto.h: it becomes names of files. */
+static bool report_id(struct slice id)
+{
+	static const char first[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+	static const char others[] = "abcdefghijklmnopqrstuvwxyz0123456789_.-";
+
+	if (id.n == 0 || id.n > LIMIT_SANDBOX_ID || !memchr(first, id.p[0], sizeof(first) - 1))
+		return false;
+	for (size_t i = 1; i < id.n; i++)
+		if (!memchr(others, id.p[i], sizeof(others) - 1))
+			return false;
+	return true;
+}
+
+static int report_prepare(void *arg, struct slice id)
+{
+	char text[LIMIT_SANDBOX_ID + 1];
+
+	if (!report_id(id))
+		return -ENOENT;
+	(void)snprintf(text, sizeof(text), "%.*s", SLICE_ARG(id)); /* fits */
+	return registry_prepare(arg, text);
+}
+
 void registry_source(struct registry *r, struct control_source *ret)
 {
 	*ret = (struct control_source){
@@ -184,6 +211,7 @@ void registry_source(struct registry *r, struct control_source *ret)
 		.status = report_status,
 		.degraded = report_degraded,
 		.sandboxes = report_sandboxes,
+		.prepare = report_prepare,
 	};
 }
 

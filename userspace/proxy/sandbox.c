@@ -2,9 +2,10 @@
 /*
  * sandbox.c – see sandbox.h. Everything here but sandbox_left() runs in the control thread.
  *
- * On disk, under STATE: sandboxes/ID.json (placeholders, when it has credentials), the CA's key in sandboxes/keys;
- * handout/ID/ca.pem and, when a credential names a variable, environment, which launcher and hooks read. Nothing is
- * there twice or empty: STATE is mostly memory, and each file in it takes one to five kilobytes. A
+ * On disk, under STATE: sandboxes/ID.json (placeholders, when it has credentials), the CA's key in sandboxes/keys,
+ * sandboxes/ID.names (naming.c); handout/ID/ca.pem and, when a credential names a variable, environment, which launcher
+ * and hooks read. Nothing is there twice or empty: STATE is mostly memory, and each file in it takes one to five
+ * kilobytes. A
  * sandbox that is offered again after a restart finds all of it as it was; they are removed when it is withdrawn.
  */
 #include <assert.h>
@@ -19,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/keyfile.h"
+#include "base/log.h"
 #include "cred/credset.h"
 #include "cred/placeholder.h"
 #include "policy/digest.h"
@@ -97,6 +99,23 @@ static int sandbox_make_ca(struct sandbox *s, const char *state, struct fault *f
 	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", keys, strerrordesc_np(-r)) : 0;
 }
 
+/* One that is not there is made; one that cannot be read is replaced only if nobody serves with it. */
+static int sandbox_find_ca(struct sandbox *s, const struct sandbox_home *home, struct fault *fault)
+{
+	int r = sandbox_load_ca(s, home->state);
+
+	if (r == 0)
+		return 0;
+	if (home->borrowed)
+		return fault_set(fault, r, "its CA cannot be read: %s", strerrordesc_np(-r));
+	if (r != -ENOENT)
+		log_warn(
+			"sandbox %s: its CA cannot be read (%s): it gets a new one, which programs "
+			"that run do not trust",
+			s->at.id, strerrordesc_np(-r));
+	return sandbox_make_ca(s, home->state, fault);
+}
+
 /* ---- placeholders and what launcher and hooks read */
 
 static int sandbox_random(void *arg, uint8_t *to, size_t n)
@@ -134,10 +153,18 @@ static int sandbox_placeholders(struct sandbox *s, const char *state, struct fau
 	else if (r == 0)
 		s->placeholders = TAKE_PTR(old);
 	placeholders_free(old);
-	if (r < 0)
-		return fault_set(fault, r, "placeholders of %s: %s", s->at.id, strerrordesc_np(-r));
+	return r < 0 ? fault_set(fault, r, "placeholders of %s: %s", s->at.id, strerrordesc_np(-r))
+		     : 0;
+}
+
+static int sandbox_save_placeholders(struct sandbox *s, const char *state, struct fault *fault)
+{
+	struct buf record;
+	int r;
+
 	if (!s->placeholders)
 		return 0;
+	buf_init(&record, PLACEHOLDER_RECORD);
 	r = placeholders_save(s->placeholders, &record);
 	r = r ? r
 	      : sandbox_save(state, "sandboxes/%s.json", s->at.id, 0600, buf_slice(&record), fault);
@@ -185,19 +212,20 @@ static int sandbox_handout(struct sandbox *s, const char *state, struct fault *f
 	return r < 0 ? fault_set(fault, r, "cannot write %s: %s", path, strerrordesc_np(-r)) : 0;
 }
 
-void sandbox_forget(const struct sandbox *s, const char *state)
+void sandbox_forget(const char *id, const char *state)
 {
 	static const char *const files[] = {
 		"sandboxes/%s.json", "handout/%s/ca.pem", SANDBOX_ENVIRONMENT};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (sandbox_path(path, state, files[i], s->at.id) == 0)
+		if (sandbox_path(path, state, files[i], id) == 0)
 			(void)unlink(path); /* may be gone with the state directory already */
-	if (sandbox_path(path, state, "handout/%s", s->at.id) == 0)
+	naming_forget(id, state);
+	if (sandbox_path(path, state, "handout/%s", id) == 0)
 		(void)rmdir(path);
 	if (sandbox_path(path, state, "%s", SANDBOX_KEYS) == 0)
-		(void)keyfile_drop(path, s->at.id); /* likewise */
+		(void)keyfile_drop(path, id); /* likewise */
 }
 
 /* ---- upstream trust of the policy */
@@ -237,6 +265,7 @@ static void sandbox_drop(struct sandbox *s)
 	for (unsigned i = 0; i < s->ntrusts; i++)
 		tls_trust_unref(s->trusts[i].trust);
 	ca_free(s->ca);
+	synthetic_done(&s->synthetic);
 	placeholders_free(s->placeholders);
 	credset_unref(s->credentials);
 	policy_unref(s->policy);
@@ -278,6 +307,49 @@ static int sandbox_policy(const struct sandbox_home *home, struct slice text, st
 	return policy_load(text, "policy", fault, ret);
 }
 
+static void sandbox_warn(void *arg, const char *text)
+{
+	const struct sandbox *s = arg;
+
+	log_warn("sandbox %s: %s", s->at.id, text);
+}
+
+/* CA, placeholders and handout: found on disk, or made. */
+static int sandbox_find_kept(
+	struct sandbox *s, const struct sandbox_home *home, struct fault *fault)
+{
+	int r = sandbox_find_ca(s, home, fault);
+
+	r = r ? r : sandbox_placeholders(s, home->state, fault);
+	if (r == 0 && !home->borrowed)
+		r = sandbox_keep(s, home->state, fault);
+	return r;
+}
+
+/* One that is never seated, and has no orders: for what is kept of it. */
+static struct sandbox *sandbox_unseated_new(const struct sandbox_home *home, const char *id)
+{
+	struct sandbox *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	(void)snprintf(s->at.id, sizeof(s->at.id), "%s", id); /* was judged */
+	s->credentials = home->credentials ? credset_ref(home->credentials) : NULL;
+	return s;
+}
+
+int sandbox_prepare(const struct sandbox_home *home, const char *id, struct fault *fault)
+{
+	struct sandbox *s = sandbox_unseated_new(home, id);
+	int r;
+
+	if (!s)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	r = sandbox_find_kept(s, home, fault);
+	sandbox_drop(s);
+	return r;
+}
+
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret)
 {
@@ -296,18 +368,27 @@ int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *off
 	r = r ? r : sandbox_policy(home, policy, fault, &s->policy);
 	if (r == 0 && s->credentials)
 		r = credset_check_against_policy(s->credentials, s->policy, fault);
+	if (r == 0 && s->credentials)
+		credset_check_tunnels(s->credentials, s->policy, sandbox_warn, s);
 	r = r ? r : sandbox_trusts(s, fault);
-	if (r == 0 && sandbox_load_ca(s, home->state) < 0)
-		r = sandbox_make_ca(s, home->state, fault);
-	r = r ? r : sandbox_placeholders(s, home->state, fault);
-	r = r ? r : sandbox_handout(s, home->state, fault);
+	r = r ? r : naming_load(s, home->state, fault);
+	r = r ? r : sandbox_find_kept(s, home, fault);
 	if (r < 0) {
 		sandbox_drop(s);
 		return r;
 	}
-	ca_rest(s->ca); /* all that is written has been */
 	*ret = s;
 	return 0;
+}
+
+int sandbox_keep(struct sandbox *s, const char *state, struct fault *fault)
+{
+	int r = sandbox_save_placeholders(s, state, fault);
+
+	r = r ? r : sandbox_handout(s, state, fault);
+	if (r == 0)
+		ca_rest(s->ca); /* all that is written has been */
+	return r;
 }
 
 void sandbox_free(struct sandbox *s)

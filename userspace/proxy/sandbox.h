@@ -19,7 +19,9 @@
 #include "base/slice.h"
 #include "capture/flows.h"
 #include "capture/losses.h"
+#include "proxy/naming.h"
 #include "proxy/notes.h"
+#include "proxy/synthetic.h"
 #include "ring/loop.h"
 
 struct ca;
@@ -67,6 +69,7 @@ struct sandbox {
 	struct credset *credentials; /* the control thread's reference to the latest */
 	struct placeholders *placeholders;
 	struct ca *ca;
+	struct synthetic synthetic; /* its names' addresses */
 	struct {
 		const char *file; /* borrowed from the policy */
 		struct tls_trust *trust;
@@ -82,10 +85,12 @@ struct sandbox {
 
 	/* counters: any thread, relaxed */
 	_Atomic uint64_t connections, open, requests, denied, swaps, misdirected;
-	uint64_t refusals; /* of the kernel; control thread, as the next three */
+	_Atomic uint64_t tunnels, tunnels_open; /* established ones, passed through or by a rule */
+	uint64_t refusals; /* of the kernel; control thread, as the next four */
 	struct losses losses; /* those that were told */
 	unsigned pairs; /* of credential and host, in the map of uses */
 	struct notes notes;
+	struct namings namings; /* names that get an address; control thread */
 	unsigned lookups; /* at the resolver; control thread */
 
 	/* what goes to each worker, one behind the other */
@@ -100,6 +105,7 @@ struct sandbox_home {
 	struct shared *shared;
 	struct credset *credentials; /* those that cover this id; a reference is taken */
 	const struct sandbox *others; /* the registry's list */
+	bool borrowed; /* another daemon still serves it: what is there is read, nothing is made or written */
 };
 
 /*
@@ -108,8 +114,15 @@ struct sandbox_home {
  */
 int sandbox_new(const struct sandbox_home *home, const struct sandbox_offer *offer,
 	struct slice policy, struct fault *fault, struct sandbox **ret);
-/* Removes what sandbox_new() keeps on disk: the sandbox is withdrawn for good. */
-void sandbox_forget(const struct sandbox *s, const char *state);
+/* Writes what a sandbox that was made from what is borrowed keeps there. 0, or -errno with the fault set. */
+int sandbox_keep(struct sandbox *s, const char *state, struct fault *fault);
+/*
+ * Makes what sandbox_new() keeps on disk and would find there: CA, placeholders, handout. 0, or a negative errno with
+ * the fault set; what was made so far stays then.
+ */
+int sandbox_prepare(const struct sandbox_home *home, const char *id, struct fault *fault);
+/* Removes what those keep on disk: the sandbox is withdrawn for good. */
+void sandbox_forget(const char *id, const char *state);
 /* Closes and frees; not before the workers are gone from it. */
 void sandbox_free(struct sandbox *s);
 

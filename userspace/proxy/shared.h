@@ -6,8 +6,10 @@
 #include <stdbool.h>
 
 #include "base/limits.h"
+#include "proxy/synthetic.h"
 
 struct audit;
+struct drain;
 struct lookup;
 struct loop;
 struct resolver;
@@ -20,6 +22,8 @@ struct lookup_queue {
 };
 
 struct shared {
+	const char *state; /* directory; borrowed from the configuration */
+	struct synthetic_range synthetic; /* where names get their addresses from */
 	struct loop *control; /* the control thread's loop */
 	struct worker *workers[LIMIT_WORKERS];
 	unsigned nworkers;
@@ -30,6 +34,7 @@ struct shared {
 		running; /* workers that have not said that they are at their end; the control thread's */
 	bool ending; /* no lookup is started any more; the control thread's */
 	struct audit *audit; /* the control thread's */
+	struct drain *drain; /* NULL until another daemon takes over; the control thread's */
 	int closed; /* the map of connections whose client is gone; the number stays, the map behind it is
 		       the latest helper's */
 };

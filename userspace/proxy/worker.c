@@ -7,6 +7,9 @@
  *
  * A seat goes through: taken (listeners armed) → leaving (accepts cancelled, connections ended) → empty → given back,
  * upon which the control thread is told.
+ *
+ * When another daemon takes over, the worker drains: no seat accepts, connections end at the next occasion (connection.c),
+ * seats stay until the daemon ends.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -19,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cred/credset.h"
+#include "dns/records.h"
 #include "harden/seccomp.h"
 #include "proxy/connection.h"
 #include "proxy/exchange.h"
@@ -39,6 +43,8 @@ enum {
 	WORKER_CONNECTIONS = 8192,
 	WORKER_LOOKUPS = 16384,
 	WORKER_QUERIES = 16384,
+	WORKER_RECORDS =
+		256, /* answers of other types than addresses, 12 KiB each while asked for */
 	WORKER_REARM =
 		100, /* milliseconds until accepting is tried again when descriptors were out */
 };
@@ -81,11 +87,26 @@ static void worker_accept_all(struct seat *seat)
 				worker_accept(seat, family * LIMIT_SLOTS + i);
 }
 
+/* What the kernel has accepted already still comes. */
+static void worker_accept_none(struct seat *seat)
+{
+	for (unsigned i = 0; i < 2 * LIMIT_SLOTS; i++) {
+		struct io_uring_sqe *sqe;
+
+		if (!(seat->accepting & 1u << i))
+			continue;
+		sqe = loop_sqe(seat->worker->loop, (union ring_ref){.op = LOOP_OP_NONE});
+		sqe->opcode = IORING_OP_ASYNC_CANCEL;
+		sqe->fd = -1;
+		sqe->addr = worker_accept_ref(seat, i).u64;
+	}
+}
+
 static void worker_rearm(struct timer *t)
 {
 	struct seat *seat = container_of(t, struct seat, rearm);
 
-	if (!seat->leaving)
+	if (!seat->leaving && !seat->worker->draining)
 		worker_accept_all(seat);
 }
 
@@ -109,7 +130,7 @@ static void worker_accepted(void *owner, union ring_ref ref, int res, uint32_t f
 	}
 	if (seat->leaving)
 		worker_seat_check(seat);
-	else if (!(seat->accepting & 1u << ref.leg))
+	else if (!w->draining && !(seat->accepting & 1u << ref.leg))
 		timer_start(w->loop, &seat->rearm, res >= 0 ? 0 : WORKER_REARM);
 }
 
@@ -163,6 +184,8 @@ void worker_seat_take(struct worker *w, struct sandbox *sb)
 	seat->credentials = sb->credentials ? credset_ref(sb->credentials) : NULL;
 	seat->rearm.fire = worker_rearm;
 	worker_seat_clients(seat);
+	if (w->draining)
+		return; /* it is another daemon's by now */
 	if (sb->serial % w->shared->nworkers == w->index)
 		seat->names = names_start(seat);
 	worker_accept_all(seat);
@@ -174,7 +197,7 @@ void worker_seat_check(struct seat *seat)
 	struct sandbox *sb = seat->sandbox;
 
 	if (!seat->leaving || seat->accepting || seat->connections || seat->lookups ||
-		seat->origins || seat->queries || seat->names || seat->legs)
+		seat->origins || seat->queries || seat->namings || seat->names || seat->legs)
 		return;
 	timer_stop(w->loop, &seat->rearm);
 	credset_unref(seat->credentials);
@@ -194,16 +217,7 @@ void worker_seat_leave(struct worker *w, struct sandbox *sb)
 	}
 	seat->leaving = true;
 	seat->lookups++; /* it stays until the end of this function, which may be its own end */
-	for (unsigned i = 0; i < 2 * LIMIT_SLOTS; i++) {
-		struct io_uring_sqe *sqe;
-
-		if (!(seat->accepting & 1u << i))
-			continue;
-		sqe = loop_sqe(w->loop, (union ring_ref){.op = LOOP_OP_NONE});
-		sqe->opcode = IORING_OP_ASYNC_CANCEL;
-		sqe->fd = -1;
-		sqe->addr = worker_accept_ref(seat, i).u64;
-	}
+	worker_accept_none(seat);
 	for (uint32_t i = 0; i < w->connections.made; i++) {
 		struct connection *c = slab_at(&w->connections, i);
 
@@ -228,6 +242,12 @@ void worker_seat_refresh(struct worker *w, struct sandbox *sb, struct credset *s
 	}
 	credset_unref(seat->credentials);
 	seat->credentials = set;
+	for (uint32_t i = 0; i < w->connections.made; i++) {
+		struct connection *c = slab_at(&w->connections, i);
+
+		if (c && c->seat == seat)
+			connection_review(c);
+	}
 }
 
 /* ---- the thread */
@@ -249,6 +269,30 @@ static void worker_ended(struct mail *m)
 		loop_stop(shared->control);
 }
 
+/*
+ * Behind each batch of a worker that drains: says when its last accept is cancelled, and when its last connection and
+ * question are over.
+ */
+static void worker_drained(struct worker *w)
+{
+	if (!w->draining || w->emptied)
+		return;
+	if (!w->stopped) {
+		for (uint32_t i = 0; i < w->seats.made; i++) {
+			const struct seat *seat = slab_at(&w->seats, i);
+
+			if (seat && (seat->accepting || seat->names))
+				return;
+		}
+		w->stopped = true;
+		loop_post(w->loop, w->shared->control, &w->stop);
+	}
+	if (w->connections.used || w->queries.used)
+		return;
+	w->emptied = true;
+	loop_post(w->loop, w->shared->control, &w->empty);
+}
+
 static void worker_after(void *owner)
 {
 	struct worker *w = owner;
@@ -258,6 +302,7 @@ static void worker_after(void *owner)
 		connection_reap(w);
 	} while (w->dirty || w->dead);
 	leg_reap(w);
+	worker_drained(w);
 	if (w->ending && !w->seats.used) {
 		w->ending = false;
 		w->end.deliver = worker_ended;
@@ -275,6 +320,7 @@ static int worker_slabs(struct worker *w)
 	r = r ? r : slab_init(&w->origins, sizeof(struct origin), WORKER_CONNECTIONS);
 	r = r ? r : slab_init(&w->seats, sizeof(struct seat), LIMIT_SANDBOXES);
 	r = r ? r : slab_init(&w->lookups, sizeof(struct lookup), WORKER_LOOKUPS);
+	r = r ? r : slab_init(&w->records, sizeof(struct dns_records), WORKER_RECORDS);
 	return r ? r : slab_init(&w->queries, NAMES_QUERY, WORKER_QUERIES);
 }
 
@@ -346,6 +392,38 @@ void worker_end(struct worker *w)
 	loop_post(w->shared->control, w->loop, &w->end);
 }
 
+/* In the worker. The mail goes back as it came, by worker_drained(). */
+static void worker_drain_deliver(struct mail *m)
+{
+	struct worker *w = container_of(m, struct worker, stop);
+
+	w->stop.deliver = w->said_stopped;
+	w->draining = true;
+	for (uint32_t i = 0; i < w->seats.made; i++) {
+		struct seat *seat = slab_at(&w->seats, i);
+
+		if (!seat || seat->leaving)
+			continue;
+		worker_accept_none(seat);
+		if (seat->names)
+			names_stop(seat->names);
+	}
+	for (uint32_t i = 0; i < w->connections.made; i++) {
+		struct connection *c = slab_at(&w->connections, i);
+
+		if (c)
+			connection_drain(c);
+	}
+}
+
+void worker_drain(struct worker *w, void (*stopped)(struct mail *m), void (*empty)(struct mail *m))
+{
+	w->said_stopped = stopped;
+	w->empty.deliver = empty;
+	w->stop.deliver = worker_drain_deliver;
+	loop_post(w->shared->control, w->loop, &w->stop);
+}
+
 void worker_free(struct worker *w)
 {
 	if (!w)
@@ -364,5 +442,6 @@ void worker_free(struct worker *w)
 	slab_done(&w->seats);
 	slab_done(&w->lookups);
 	slab_done(&w->queries);
+	slab_done(&w->records);
 	free(w);
 }

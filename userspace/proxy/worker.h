@@ -44,6 +44,7 @@ struct seat {
 	unsigned lookups;
 	unsigned origins;
 	unsigned queries;
+	unsigned namings; /* names whose address is being made */
 	unsigned legs; /* closed ones too, until their descriptor is */
 	unsigned reserved; /* places kept in the journal */
 	bool leaving;
@@ -60,7 +61,7 @@ struct worker {
 	struct loop *loop;
 	struct shared *shared;
 	unsigned index;
-	struct slab legs, connections, exchanges, origins, seats, lookups, queries;
+	struct slab legs, connections, exchanges, origins, seats, lookups, queries, records;
 	struct leg *dirty, *dying;
 	struct connection *dead;
 	struct tls_server *tls_server;
@@ -71,6 +72,11 @@ struct worker {
 	bool single_receives; /* the kernel cannot bound a multishot receive */
 	struct mail end; /* there and back */
 	bool ending;
+	struct mail stop, empty; /* there and back, and back */
+	bool draining; /* accepts nothing; what is under way goes on */
+	bool stopped,
+		emptied; /* … and that has been said: nothing is accepted, nothing is under way */
+	void (*said_stopped)(struct mail *m);
 	_Atomic int ready; /* 1 once the loop is enabled and hardened, or -errno */
 };
 
@@ -84,6 +90,11 @@ void *worker_main(void *worker);
  */
 void worker_end(struct worker *w);
 void worker_free(struct worker *w);
+/*
+ * From the control thread: accepts nothing any more, and lets what is under way go on, idle connections but for a moment.
+ * Both are called there: stopped when nothing is accepted any more, empty when nothing is under way.
+ */
+void worker_drain(struct worker *w, void (*stopped)(struct mail *m), void (*empty)(struct mail *m));
 
 /* In the worker's thread, by mail from the control thread (sandbox.c). */
 void worker_seat_take(struct worker *w, struct sandbox *sb);

@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 #include <liburing.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,7 +30,7 @@
 #include "ring/loop.h"
 #include "ring/timer.h"
 
-enum { LOOP_WATCHES = 256, LOOP_BATCH = 256, LOOP_GROUP = 0, LOOP_OP_POSTED = 3 };
+enum { LOOP_WATCHES = 256, LOOP_BATCH = 256, LOOP_GROUP = 0, LOOP_OP_POSTED = 3, LOOP_FAILED = 1 };
 
 struct loop {
 	struct io_uring ring;
@@ -37,6 +38,7 @@ struct loop {
 	void (*after)(void *owner);
 	void *owner;
 	uint64_t now;
+	_Atomic uint64_t busy; /* see loop_busy() */
 	bool stop;
 	struct timer_wheel timers;
 
@@ -63,6 +65,7 @@ static const uint8_t loop_ops[] = {
 	IORING_OP_RECVMSG,
 	IORING_OP_SENDMSG,
 	IORING_OP_CLOSE,
+	IORING_OP_FSYNC,
 };
 
 static int loop_register(struct loop *l, unsigned op, void *arg, unsigned n)
@@ -171,6 +174,11 @@ void loop_free(struct loop *l)
 uint64_t loop_now(const struct loop *l)
 {
 	return l->now;
+}
+
+uint64_t loop_busy(const struct loop *l)
+{
+	return atomic_load_explicit(&l->busy, memory_order_relaxed);
 }
 
 void loop_stop(struct loop *l)
@@ -381,11 +389,15 @@ int loop_run(struct loop *l)
 			.tv_sec = wait / 1000, .tv_nsec = wait % 1000 * 1000000};
 		struct io_uring_cqe *cqe;
 
+		atomic_store_explicit(&l->busy, 0, memory_order_relaxed);
 		r = io_uring_submit_and_wait_timeout(
 			&l->ring, &cqe, 1, wait < 0 ? NULL : &ts, NULL);
-		if (r < 0 && r != -ETIME && r != -EINTR && r != -EBUSY && r != -EAGAIN)
+		if (r < 0 && r != -ETIME && r != -EINTR && r != -EBUSY && r != -EAGAIN) {
+			atomic_store_explicit(&l->busy, LOOP_FAILED, memory_order_relaxed);
 			return r;
+		}
 		l->now = clock_monotonic_ms();
+		atomic_store_explicit(&l->busy, l->now, memory_order_relaxed);
 		while (loop_reap(l) == LOOP_BATCH)
 			if (l->after)
 				l->after(l->owner);

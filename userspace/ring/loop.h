@@ -54,6 +54,12 @@ int loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 void loop_free(struct loop *l);
 
+/*
+ * From any thread: since when the loop is at work without a pause, in milliseconds of CLOCK_MONOTONIC; 0 while it waits
+ * for something to do, which it cannot fail to notice; 1 when it ended by a failure.
+ */
+uint64_t loop_busy(const struct loop *l);
+
 /* Milliseconds, read once for each batch. */
 uint64_t loop_now(const struct loop *l);
 

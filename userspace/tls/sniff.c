@@ -31,7 +31,9 @@
 enum {
 	RECORD_HEAD = 5,
 	RECORD_PAYLOAD = 16384, /* RFC 8446 section 5.1 */
+	RECORD_FIRST = 20, /* content types: change_cipher_spec, alert, */
 	RECORD_HANDSHAKE = 22,
+	RECORD_LAST = 24, /* application_data, heartbeat */
 	HANDSHAKE_HEAD = 4,
 	HANDSHAKE_CLIENT_HELLO = 1,
 	EXTENSION_SERVER_NAME = 0,
@@ -120,7 +122,9 @@ int sniff(struct slice first, enum sniff_kind *ret)
 
 	if (first.n == 0)
 		return 0;
-	if (first.p[0] == RECORD_HANDSHAKE) {
+	/* any record, not only a hello's: some servers drop a warning before it, so with one in front a hello would pass
+	 * unseen where bytes that are not TLS do */
+	if (first.p[0] >= RECORD_FIRST && first.p[0] <= RECORD_LAST) {
 		if (first.n < 2)
 			return 0;
 		kind = first.p[1] == 3 ? SNIFF_TLS : SNIFF_OTHER;

@@ -48,7 +48,7 @@ int sniff(struct slice first, enum sniff_kind *ret);
  * SNIFF_RECORDS of them, and of at most LIMIT_HELLO bytes). 1 and *ret when it is complete, 0 =
  * more bytes are needed, -EBADMSG when it is malformed: lengths that do not add up, a server_name
  * extension that is doubled, empty, of another name type or with more than one name (RFC 6066
- * section 3), a name over SNIFF_SNI bytes, records that are empty or of another type in between.
+ * section 3), a name over SNIFF_SNI bytes, records that are empty or of another type, in front or in between.
  * Unknown extensions, GREASE and encrypted-hello ones among them, are passed over.
  */
 int sniff_client_hello(struct slice in, struct hello *ret);

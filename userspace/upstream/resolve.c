@@ -5,10 +5,11 @@
  * Owns: one c-ares channel, a watch for each of its sockets, one timer for its retries, and a slab
  * of lookups.
  *
- * A lookup is two queries, A and AAAA, sent together. It is told when both have ended;
+ * A lookup of addresses is two queries, A and AAAA, sent together. It is told when both have ended;
  * RESOLVE_GRACE after A brought addresses (RFC 8305 section 3: a server that is slow with AAAA must
  * not hold back the rest); or at TIME_DNS. It is freed when both queries have ended, which may be
- * later, since c-ares has no way to end one query.
+ * later, since c-ares has no way to end one query. A lookup of records is one query; its answer is parsed where it
+ * comes, into the asker's memory, unless the asker has been told of the deadline by then.
  *
  * c-ares calls back from within its own functions, sometimes from within ares_query(). Callbacks
  * here only note the outcome and put the lookup into `ended`; resolve_pump() tells it afterwards,
@@ -29,12 +30,14 @@
 #include <arpa/nameser.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/slab.h"
+#include "dns/records.h"
 #include "ring/loop.h"
 #include "upstream/resolve.h"
 
@@ -63,7 +66,11 @@ struct resolve_entry {
 	struct resolve_part parts[RESOLVE_FAMILIES];
 	uint8_t pending; /* queries in flight */
 	bool told;
-	resolve_done done;
+	resolve_done done; /* NULL: of records, */
+	resolve_records_done records_done;
+	struct dns_records *records; /* the asker's, until it is told */
+	uint16_t type;
+	char name[LIMIT_NAME + 2];
 	void *arg;
 };
 
@@ -110,6 +117,10 @@ static void resolve_tell(struct resolve_entry *e)
 
 	e->told = true;
 	timer_stop(e->resolver->loop, &e->timer);
+	if (e->records_done) {
+		e->records_done(e->arg, e->resolver->closing ? -ECANCELED : a->err);
+		return;
+	}
 	if (e->resolver->closing) {
 		e->done(e->arg, -ECANCELED, NULL, 0);
 		return;
@@ -224,6 +235,24 @@ static void resolve_aaaa(void *arg, int status, int timeouts, unsigned char *byt
 		memcpy(a->ip, &found[i].ip6addr, 16);
 	}
 	resolve_part_ended(part, status);
+}
+
+static void resolve_other(void *arg, int status, int timeouts, unsigned char *bytes, int length)
+{
+	struct resolve_part *part = arg;
+	struct resolve_entry *e = part->entry;
+
+	(void)timeouts;
+	part->err = resolve_errno(status);
+	if (part->err == 0 && !e->told) {
+		part->err = dns_records_parse(
+			slice_of(bytes, (size_t)length), e->name, e->type, e->records);
+		if (part->err == 0 && e->records->n == 0)
+			part->err = -ENODATA;
+	}
+	e->pending = 0;
+	e->next = e->resolver->ended;
+	e->resolver->ended = e;
 }
 
 /* c-ares opened a socket, wants other events of it, or (neither) is about to close it. */
@@ -368,7 +397,9 @@ static bool resolve_is_name(const char *name)
 	return label > 0;
 }
 
-int resolve_lookup(struct resolver *r, const char *name, resolve_done done, void *arg)
+/* 0 and *ret, with its deadline set; -EINVAL, -EAGAIN. */
+static int resolve_entry_take(
+	struct resolver *r, const char *name, void *arg, struct resolve_entry **ret)
 {
 	struct resolve_entry *e;
 
@@ -378,12 +409,49 @@ int resolve_lookup(struct resolver *r, const char *name, resolve_done done, void
 	if (!e)
 		return -EAGAIN;
 	e->resolver = r;
-	e->done = done;
 	e->arg = arg;
 	e->timer.fire = resolve_late;
 	for (unsigned i = 0; i < RESOLVE_FAMILIES; i++)
 		e->parts[i] = (struct resolve_part){.entry = e, .err = -ETIMEDOUT};
 	timer_start(r->loop, &e->timer, TIME_DNS);
+	*ret = e;
+	return 0;
+}
+
+int resolve_records(struct resolver *r, const char *name, uint16_t type, struct dns_records *ret,
+	resolve_records_done done, void *arg)
+{
+	struct resolve_part *part;
+	struct resolve_entry *e;
+	int err = resolve_entry_take(r, name, arg, &e);
+
+	if (err < 0)
+		return err;
+	e->records_done = done;
+	e->records = ret;
+	e->type = type;
+	(void)snprintf(
+		e->name, sizeof(e->name), "%s", name); /* resolve_is_name() has measured it */
+	if (e->name[strlen(e->name) - 1] == '.')
+		e->name[strlen(e->name) - 1] = 0;
+	e->pending = 1;
+	part = &e->parts[RESOLVE_A];
+	if (r->no_servers)
+		resolve_other(part, ARES_ECONNREFUSED, 0, NULL, 0);
+	else
+		ares_query(r->channel, e->name, ns_c_in, type, resolve_other, part);
+	resolve_arm(r);
+	return 0;
+}
+
+int resolve_lookup(struct resolver *r, const char *name, resolve_done done, void *arg)
+{
+	struct resolve_entry *e;
+	int err = resolve_entry_take(r, name, arg, &e);
+
+	if (err < 0)
+		return err;
+	e->done = done;
 	e->pending = RESOLVE_FAMILIES;
 	if (r->no_servers) {
 		resolve_part_ended(&e->parts[RESOLVE_A], ARES_ECONNREFUSED);

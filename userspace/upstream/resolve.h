@@ -11,6 +11,7 @@
 
 #include "model/addr.h"
 
+struct dns_records;
 struct loop;
 struct resolver;
 
@@ -41,6 +42,15 @@ int resolve_lookup(struct resolver *r, const char *name, resolve_done done, void
  * -EDESTADDRREQ there are none. And how many have ended like that, one after the other.
  */
 int resolve_trouble(const struct resolver *r, uint64_t *ret_times);
+
+/* The end of resolve_records(). err as above, but -ENOENT and -ENODATA both say that there are no such records;
+ * -EBADMSG the answer was malformed, -EMSGSIZE too long. 0: there is at least one. */
+typedef void (*resolve_records_done)(void *arg, int err);
+
+/* Starts a lookup of records of that type (dns_records_type()), as resolve_lookup() in all else. *ret is the resolver's
+ * until done is called. */
+int resolve_records(struct resolver *r, const char *name, uint16_t type, struct dns_records *ret,
+	resolve_records_done done, void *arg);
 
 /* Lookups that still hold something. */
 unsigned resolve_in_flight(const struct resolver *r);

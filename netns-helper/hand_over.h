@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hand_over.h – one daemon takes the sandboxes over from another, or from nobody, without a connection lost. */
+#ifndef SALLYPORT_HAND_OVER_H
+#define SALLYPORT_HAND_OVER_H
+
+struct daemon_link;
+
+/* Looks whether the next step is due: to be called whenever a daemon has said something, has come or has gone. */
+void hand_over_look(struct daemon_link *link);
+/* Deadlines. The milliseconds until the next, -1 = none. */
+int hand_over_tick(struct daemon_link *link);
+/* A daemon that took over is gone before it did. */
+void hand_over_failed(struct daemon_link *link);
+
+#endif

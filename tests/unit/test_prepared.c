@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_prepared.c – proxy/prepared.c: who is noted, for how long, and how many. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "proxy/prepared.h"
+
+static void test_noted_until_its_time(void **state)
+{
+	static struct prepared p;
+	char id[LIMIT_SANDBOX_ID + 1];
+
+	(void)state;
+	assert_false(prepared_has(&p, "a"));
+	assert_int_equal(prepared_add(&p, "a", 1000), 0);
+	assert_int_equal(prepared_add(&p, "b", 1000), 0);
+	assert_int_equal(prepared_add(&p, "a", 2000), 0);
+	assert_false(prepared_expired(&p, 1000 + PREPARED_MS - 1, id));
+	assert_true(prepared_expired(&p, 1000 + PREPARED_MS, id));
+	assert_string_equal(id, "b");
+	assert_false(prepared_expired(&p, 1000 + PREPARED_MS, id));
+	assert_true(prepared_has(&p, "a"));
+	prepared_drop(&p, "a");
+	assert_false(prepared_has(&p, "a"));
+	assert_false(prepared_expired(&p, UINT64_MAX, id));
+}
+
+static void test_as_many_as_there_may_be(void **state)
+{
+	static struct prepared p;
+	char id[LIMIT_SANDBOX_ID + 1];
+
+	(void)state;
+	for (int i = 0; i < PREPARED_MAX; i++) {
+		(void)snprintf(id, sizeof(id), "c%d", i);
+		assert_int_equal(prepared_add(&p, id, 0), 0);
+	}
+	assert_int_equal(prepared_add(&p, "more", 0), -EBUSY);
+	assert_int_equal(prepared_add(&p, "c7", 0), 0);
+	prepared_drop(&p, "c7");
+	assert_int_equal(prepared_add(&p, "more", 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_noted_until_its_time),
+		cmocka_unit_test(test_as_many_as_there_may_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
