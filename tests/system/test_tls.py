@@ -182,7 +182,8 @@ BAD_HELLOS = {
 DECODE_ERROR, UNRECOGNIZED_NAME = b"\x15\x03\x03\0\2\2\x32", b"\x15\x03\x03\0\2\2\x70"
 ALERTS = {  # the rest is no TLS handshake at all, and is reset
     **dict.fromkeys([w for w in BAD_HELLOS if w.startswith("a name with")], UNRECOGNIZED_NAME),
-    **dict.fromkeys(["handshake of type 9", "empty record", "a length beyond the message",
+    **dict.fromkeys(["handshake of type 9", "an alert first", "application data first", "empty record",
+                     "a length beyond the message",
                      "an extension list too long", "an extension list too short", "noise in a record"], DECODE_ERROR),
 }
 
