@@ -171,7 +171,7 @@ $(B)/sallyport-netns: $(patsubst %,$(B)/netns-helper/%.o,$(HELPER)) $(B)/model.a
 
 $(B)/sallyport-hook: $(patsubst %,$(B)/netns-helper/%.o,$(HOOK) $(HOOK_TOO)) $(B)/base.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDHARD) -o $@ $^ -ljansson -lseccomp -lcap -lbpf -lelf -lz
+	$(Q)$(CC) $(LDHARD) -o $@ $^ -ljansson -lcrypto -lseccomp -lcap -lbpf -lelf -lz
 
 # ---- BPF: object, skeleton ----------------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ define UNIT_HELPER_RULE
 $(B)/unit/test_helper_$(1): $(B)/tests/unit/test_helper_$(1).o $(B)/netns-helper/$(1).o $(B)/base.a
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka -ljansson -lcap -lbpf -lelf -lz
+	$$(Q)$$(CC) $$(LDHARD) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka -ljansson -lcrypto -lcap -lbpf -lelf -lz
 UNITS += $(B)/unit/test_helper_$(1)
 endef
 $(foreach t,$(UNIT_helper),$(eval $(call UNIT_HELPER_RULE,$(t))))
