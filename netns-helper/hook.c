@@ -141,7 +141,7 @@ static int hook_request(struct hook_entry *e, struct fault *fault)
 		.strict = e->choice.strict,
 		.bounding_said = 1,
 		.bounding = e->bundle.bounding,
-		.owner = hook_state_owner(&e->state),
+		.owner = e->state.owner,
 	};
 	memcpy(e->request.id, e->choice.id, sizeof(e->request.id));
 	for (size_t i = 0; i < e->conf.nunix_paths; i++)
@@ -298,7 +298,7 @@ static int hook_poststop(const struct hook_arguments *a)
 		return HOOK_FAILED;
 	}
 	if (hook_conf_load(a->conf, &fault, &conf) == 0)
-		r = hook_ask_release(conf.state, hook_state_owner(&state), &fault);
+		r = hook_ask_release(conf.state, state.owner, &fault);
 	hook_conf_done(&conf);
 	/* somebody else detaches it; without a helper nothing is attached; without a configuration createRuntime has said
 	 * so, or the helper does it when the container has ended */

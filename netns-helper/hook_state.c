@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hook_state.c – see hook_state.h. The owner is FNV-1a of id and bundle: two runtimes may have a container of one id. */
+/*
+ * hook_state.c – see hook_state.h. The owner is the beginning of SHA-256 of id and bundle: two runtimes may have a
+ * container of one id, and nobody is to find two that have one owner.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
+
+#include <openssl/evp.h>
 
 #include "netns-helper/hook_json.h"
 #include "netns-helper/hook_state.h"
@@ -20,6 +25,22 @@ static int hook_state_text(json_t *document, const char *name, char *ret, size_t
 	return 0;
 }
 
+/* 0: there is no memory. */
+static uint64_t hook_state_owner(const struct hook_state *s)
+{
+	char both[sizeof(s->id) + sizeof(s->bundle)];
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	size_t id = strlen(s->id) + 1, bundle = strlen(s->bundle);
+	uint64_t owner;
+
+	memcpy(both, s->id, id);
+	memcpy(both + id, s->bundle, bundle);
+	if (EVP_Digest(both, id + bundle, digest, NULL, EVP_sha256(), NULL) != 1)
+		return 0;
+	memcpy(&owner, digest, sizeof(owner));
+	return owner;
+}
+
 int hook_state_take(struct json_t *document, struct fault *fault, struct hook_state *ret)
 {
 	json_t *pid = json_object_get(document, "pid");
@@ -33,20 +54,6 @@ int hook_state_take(struct json_t *document, struct fault *fault, struct hook_st
 	if (pid && (!json_is_integer(pid) || number < 0 || number > HOOK_STATE_PID))
 		return fault_set(fault, -EBADMSG, "the container's state has no pid");
 	ret->pid = (pid_t)number;
-	return 0;
-}
-
-static uint64_t hook_state_add(uint64_t sum, const char *text)
-{
-	do
-		sum = (sum ^ (unsigned char)*text) * 0x100000001b3ULL;
-	while (*text++);
-	return sum;
-}
-
-uint64_t hook_state_owner(const struct hook_state *s)
-{
-	uint64_t sum = hook_state_add(hook_state_add(0xcbf29ce484222325ULL, s->id), s->bundle);
-
-	return sum ? sum : 1;
+	ret->owner = hook_state_owner(ret);
+	return ret->owner ? 0 : fault_set(fault, -ENOMEM, "out of memory");
 }

@@ -17,12 +17,11 @@ struct hook_state {
 	char id[HOOK_STATE_ID];
 	char bundle[PATH_MAX]; /* absolute */
 	pid_t pid; /* of its first process, 0 = none was told */
+	uint64_t
+		owner; /* one number for a container from its creation to its end, and for no other; not 0 */
 };
 
-/* 0, or -EBADMSG with the reason. */
+/* 0, or -EBADMSG or -ENOMEM with the reason. */
 int hook_state_take(struct json_t *document, struct fault *fault, struct hook_state *ret);
-
-/* The same number for a container from its creation to its end, and for no other; never 0. */
-uint64_t hook_state_owner(const struct hook_state *s);
 
 #endif

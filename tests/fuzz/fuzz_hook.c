@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!document)
 		return 0;
 	if (hook_state_take(document, &fault, &state) == 0)
-		assert(state.bundle[0] == '/' && state.id[0] && hook_state_owner(&state));
+		assert(state.bundle[0] == '/' && state.id[0] && state.owner);
 	json_decref(document);
 	fault.text[0] = '\0';
 	if (hook_conf_take(parsed(data, size), "f", &fault, &conf) == 0)

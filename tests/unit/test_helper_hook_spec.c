@@ -56,11 +56,11 @@ static void test_states(void **state)
 			&other),
 		0);
 	assert_int_equal(other.pid, 7);
-	assert_true(hook_state_owner(&s) == hook_state_owner(&other));
+	assert_true(s.owner == other.owner);
 	assert_int_equal(state_of("{\"id\":\"a\",\"bundle\":\"/c\"}", &other), 0);
-	assert_true(hook_state_owner(&s) != hook_state_owner(&other));
+	assert_true(s.owner != other.owner);
 	assert_int_equal(state_of("{\"id\":\"a/\",\"bundle\":\"/b\"}", &other), 0);
-	assert_true(hook_state_owner(&s) != hook_state_owner(&other));
+	assert_true(s.owner != other.owner);
 }
 
 static int bundle_of(const char *text, struct hook_bundle *ret)
