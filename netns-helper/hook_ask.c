@@ -107,7 +107,8 @@ int hook_ask_prepare(const char *state, const char *id, struct fault *fault)
 		{"HTTP/1.1 409 ", "is attached already: end that container, or take another id",
 			-EEXIST},
 		{"HTTP/1.1 422 ", "cannot be prepared: sallyportd's log says why", -EINVAL},
-		{"HTTP/1.1 503 ", "cannot be prepared: too many are, and wait to be started",
+		{"HTTP/1.1 503 ",
+			"cannot be prepared now: the last of that id is ending, or too many wait",
 			-EBUSY},
 	};
 	_cleanup_close_ int fd = hook_ask_daemon(state);

@@ -28,11 +28,6 @@ int prepared_add(struct prepared *p, const char *id, uint64_t now_ms)
 	return 0;
 }
 
-bool prepared_has(const struct prepared *p, const char *id)
-{
-	return prepared_find(p, id) >= 0;
-}
-
 void prepared_drop(struct prepared *p, const char *id)
 {
 	int i = prepared_find(p, id);

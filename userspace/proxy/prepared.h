@@ -27,7 +27,6 @@ struct prepared {
 
 /* Notes the id, or notes it anew. 0, or -EBUSY when there are PREPARED_MAX. */
 int prepared_add(struct prepared *p, const char *id, uint64_t now_ms);
-bool prepared_has(const struct prepared *p, const char *id);
 /* It is attached, or was not made after all. */
 void prepared_drop(struct prepared *p, const char *id);
 /* Takes out one whose time is over; its id into ret. Whether there was one. */

@@ -46,14 +46,33 @@ static struct sandbox *registry_find(const struct registry *r, const char *id)
 	return NULL;
 }
 
-static void registry_unlink(struct registry *r, const struct sandbox *s)
+static void registry_take_out(struct sandbox **at, const struct sandbox *s)
 {
-	for (struct sandbox **at = &r->first; *at; at = &(*at)->next)
-		if (*at == s) {
-			*at = s->next;
-			r->count--;
-			return;
-		}
+	while (*at && *at != s)
+		at = &(*at)->next;
+	if (*at)
+		*at = s->next;
+}
+
+/* The sandbox ends: no new one of its id before it is gone, since what it keeps on disk goes with it. */
+static void registry_end(struct registry *r, struct sandbox *s)
+{
+	registry_take_out(&r->first, s);
+	r->count--;
+	s->next = r->leaving;
+	r->leaving = s;
+	if (s->seated)
+		sandbox_unseat(s);
+	else
+		s->gone(s);
+}
+
+static bool registry_is_leaving(const struct registry *r, const char *id)
+{
+	for (const struct sandbox *s = r->leaving; s; s = s->next)
+		if (strcmp(s->at.id, id) == 0)
+			return true;
+	return false;
 }
 
 /* ---- offers */
@@ -162,8 +181,8 @@ static void registry_gone(struct sandbox *s)
 {
 	struct registry *r = s->gone_arg;
 
-	if (!prepared_has(&r->prepared, s->at.id)) /* for one that comes after it */
-		sandbox_forget(s->at.id, r->conf->state);
+	registry_take_out(&r->leaving, s);
+	sandbox_forget(s->at.id, r->conf->state);
 	log_info("sandbox %s is detached", s->at.id);
 	if (!s->stale)
 		link_gone(r->link, s->at.id);
@@ -222,6 +241,10 @@ static void registry_offer(void *arg, const struct proto_offer *offer, const int
 	} else if (s) {
 		e = -EEXIST;
 		(void)fault_set(&fault, e, "a sandbox of that id is attached");
+	} else if (registry_is_leaving(r, offer->id)) {
+		e = -EBUSY;
+		(void)fault_set(
+			&fault, e, "the last sandbox of that id is not gone yet: try again");
 	} else {
 		e = registry_add(r, offer, fds, &fault);
 		if (e == 0)
@@ -245,11 +268,7 @@ static void registry_withdraw(void *arg, const char *id)
 		return;
 	}
 	kernel_leaves(&r->kernel, s);
-	registry_unlink(r, s);
-	if (s->seated)
-		sandbox_unseat(s);
-	else
-		s->gone(s);
+	registry_end(r, s);
 }
 
 /* A sandbox that is not here was refused by us, or is withdrawn. */
@@ -393,10 +412,8 @@ static void registry_grace(struct timer *t)
 	while (s) {
 		struct sandbox *next = s->next;
 
-		if (s->stale) {
-			registry_unlink(r, s);
-			sandbox_unseat(s);
-		}
+		if (s->stale)
+			registry_end(r, s);
 		s = next;
 	}
 	kernel_prune(&r->kernel);
@@ -422,6 +439,8 @@ int registry_prepare(struct registry *r, const char *id)
 
 	if (registry_find(r, id))
 		return -EEXIST;
+	if (registry_is_leaving(r, id))
+		return -EBUSY;
 	e = prepared_add(&r->prepared, id, clock_monotonic_ms());
 	if (e < 0)
 		return e;

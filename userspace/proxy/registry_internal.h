@@ -36,6 +36,7 @@ struct registry {
 	void (*drained_from)(void *arg); /* struct registry_setup's drain */
 	void *arg;
 	struct sandbox *first;
+	struct sandbox *leaving; /* withdrawn, the workers have them still */
 	unsigned count;
 	struct notes notes; /* of the machine */
 	uint64_t began;
