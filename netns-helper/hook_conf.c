@@ -163,10 +163,9 @@ static void hook_conf_defaults(struct hook_conf *ret)
 		.mode = "sealed",
 		.credentials = {"container"},
 		.ncredentials = 1,
-		.nannotations = HOOK_CONF_ANNOTATIONS,
+		.annotations = {"strict"}, /* it only refuses more */
+		.nannotations = 1,
 	};
-	for (size_t i = 0; i < HOOK_CONF_ANNOTATIONS; i++)
-		ret->annotations[i] = hook_conf_annotations[i].name;
 }
 
 int hook_conf_take(
@@ -269,9 +268,9 @@ static int hook_conf_refuse(
 
 	if (wants && !hook_conf_offers(c, name))
 		return fault_set(fault, -EPERM,
-			"annotation %s=%.64s: hooks.json does not let containers and images choose "
-			"that",
-			key, value ? value : "");
+			"annotation %s=%.64s: containers and images may not choose that: list %s "
+			"under annotations in hooks.json, or set it there",
+			key, value ? value : "", name);
 	if (wants)
 		return fault_set(fault, -EINVAL, "annotation %s=%.64s: wants %s", key,
 			value ? value : "", wants);

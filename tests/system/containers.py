@@ -31,6 +31,8 @@ CAPABILITIES = [
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _numbers = itertools.count(1)
 
+ANNOTATIONS = ["policy", "mode", "search", "strict", "credentials"]  # all; the default is strict alone
+
 POLICIES = {
     "default": documents.POLICY,
     "open": documents.POLICY.replace("default: deny", "private:\n  - {cidr: 169.254.169.254/32, ports: [80], metadata: true}\ndefault: deny").replace(
@@ -62,7 +64,7 @@ class Yard:
             os.chmod(os.path.join(self.folder, name), 0o755)
         for name, text in policies.items():
             self.write(f"policies/{name}.yaml", text)
-        self.options = {"state": stack.state, "policies": f"{self.folder}/policies", **more}
+        self.options = {"state": stack.state, "policies": f"{self.folder}/policies", "annotations": ANNOTATIONS, **more}
         self.conf = self.write_conf()
         for name in ("precreate", "attach", "detach"):
             with open(f"{HOOKS}/sallyport-{name}.json", encoding="ascii") as file:

@@ -101,6 +101,20 @@ def test_the_configuration(yard):
         attempt.refused(*words)
 
 
+@pytest.mark.parametrize("note", ["policy=default", "mode=sealed", "credentials=container", "search=x.test"])
+def test_an_image_chooses_nothing_by_its_annotations(yard, note):
+    """Podman adds an image's annotations to the container's. The control is test_annotations: there they are heeded."""
+    name, value = note.split("=")
+    attempt = Attempt(yard, annotations={f"sallyport.{name}": value}, prepare=False)
+    with open(yard.conf, encoding="utf-8") as file:
+        options = {key: value for key, value in json.load(file).items() if key != "annotations"}
+    conf = yard.write("default.json", json.dumps(options))
+    for hooks in attempt.box.config["hooks"].values():
+        hooks[0]["args"][2] = conf
+    attempt.box.write()
+    attempt.refused("containers and images may not choose that", f"list {name} under annotations in hooks.json")
+
+
 def test_no_helper(yard):
     """Nor a daemon: the same for those who prepare."""
     attempt = Attempt(yard, prepare=False)

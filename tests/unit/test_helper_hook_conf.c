@@ -93,7 +93,11 @@ static int choose(const char *annotations, const char *container, struct hook_ch
 	json_t *object = annotations ? json_loads(annotations, 0, NULL) : NULL;
 	int r;
 
-	assert_int_equal(load("{\"credentials\":[\"container\",\"web\"]}", &fault, &c), 0);
+	assert_int_equal(
+		load("{\"credentials\":[\"container\",\"web\"],\"annotations\":[\"policy\","
+		     "\"mode\",\"search\",\"strict\",\"credentials\"]}",
+			&fault, &c),
+		0);
 	r = hook_conf_choose(&c, object, container, &fault, ret);
 	assert_int_equal(r < 0, fault.text[0] != '\0');
 	/* texts of the choice lead into both: only what is copied is looked at after this */
@@ -156,6 +160,11 @@ static void test_annotations_that_are_not_offered(void **state)
 		const char *conf, *annotations;
 		int r;
 	} rows[] = {
+		{"{}", "{\"sallyport.policy\":\"open\"}", -EPERM},
+		{"{}", "{\"sallyport.credentials\":\"container\"}", -EPERM},
+		{"{}", "{\"sallyport.mode\":\"uplink\"}", -EPERM},
+		{"{}", "{\"sallyport.search\":\"x.test\"}", -EPERM},
+		{"{}", "{\"sallyport.strict\":\"true\"}", 0},
 		{"{\"annotations\":[\"strict\"]}", "{\"sallyport.policy\":\"open\"}", -EPERM},
 		{"{\"annotations\":[\"strict\"]}", "{\"sallyport.credentials\":\"container\"}",
 			-EPERM},
