@@ -11,19 +11,21 @@
 
 struct field {
 	struct slice name, value; /* value without surrounding white space */
+	bool secret; /* holds a credential's value: never put into a table of HPACK */
 };
 
 enum framing {
 	FRAMING_NONE, /* no body */
 	FRAMING_LENGTH, /* exactly `length` bytes */
-	FRAMING_CHUNKED, /* RFC 9112 section 7.1 */
+	FRAMING_CHUNKED, /* says its end itself: chunks (RFC 9112 section 7.1), END_STREAM (RFC 9113 section 8.1) */
 	FRAMING_CLOSE, /* until the end of the connection; responses only */
 };
 
 struct msg {
 	/* a request has these, a response has status */
 	struct slice method;
-	struct slice target; /* as written */
+	struct slice target; /* as written; :path */
+	struct slice scheme, authority; /* of HTTP/2's pseudo-fields; empty in HTTP/1 */
 	uint16_t status;
 	struct slice reason;
 
