@@ -29,7 +29,7 @@ BASE     := buf clock fault fdpass file json keyfile keyring log secret slab
 MODEL    := addr category range
 RING     := loop timer
 TLS      := sniff ca mint leaves engine reason server trust client
-HTTP     := fields authority target h1_head h1_body h1_write
+HTTP     := fields authority target h1_head h1_body h1_write h2_stub
 DNS      := wire records answers
 POLICY   := alabel check digest hosts lists load match policy private
 CRED     := check credset load placeholder source value
@@ -40,7 +40,7 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows heartbeat listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide drain exchange first journal kernel leg lookup names naming notes opening origin prepared pulse record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
+PROXY    := connection decide drain exchange exchange_start first head journal kernel leg lookup names naming notes opening origin origin_users prepared pulse record refusal refuse registry relay report rewrite_head sandbox session stream_h1 stream_h2 synthetic synthetic_record tunnel upgrade worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 HELPER   := addresses arguments ask attach bounding cgroup client containers daemon_link daemon_tell dial_openings \
             dialler document enter footing foreign foreign_holders foreign_links foreign_rules foreign_sockets \

@@ -54,7 +54,8 @@ enum audit_kind {
 	X(UNIX, "unix")                                                                            \
 	X(DNS, "dns")                                                                              \
 	X(TLS, "tls")                                                                              \
-	X(HTTP1, "http/1.1")
+	X(HTTP1, "http/1.1") \
+	X(HTTP2, "h2")
 
 enum audit_protocol_index {
 #define X(name, wire) AUDIT_PROTOCOL_INDEX_##name,

@@ -90,6 +90,11 @@ bool fields_drop_response(struct slice name)
 	return fields_hop(name) || slice_ieq(name, SLICE("alt-svc"));
 }
 
+bool fields_trailer_allowed(struct slice name)
+{
+	return !fields_hop(name);
+}
+
 bool fields_member(struct slice *list, struct slice *ret)
 {
 	size_t comma;

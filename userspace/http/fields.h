@@ -37,6 +37,12 @@ bool fields_hop(struct slice name);
 bool fields_drop_response(struct slice name);
 
 /*
+ * The field may stand in a trailer section that is forwarded: it neither frames nor routes the message, nor authenticates,
+ * nor changes how it is read (RFC 9110 section 6.5.1).
+ */
+bool fields_trailer_allowed(struct slice name);
+
+/*
  * Takes the next member off a comma-separated list (RFC 9110 section 5.6.1): *list moves on, *ret
  * is the member without white space around it, possibly empty. False when the list is used up.
  * Quoted strings are not known here: only for lists of tokens.

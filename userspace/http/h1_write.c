@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "http/fields.h"
 #include "http/h1_write.h"
+#include "model/msg.h"
 
 static int h1_write_pieces(struct buf *out, const struct slice *pieces, size_t count)
 {
@@ -90,4 +91,57 @@ size_t h1_write_chunk_head(uint8_t ret[H1_CHUNK_HEAD_MAX], size_t n)
 
 	memcpy(ret, text, (size_t)used);
 	return (size_t)used;
+}
+
+/* ---- whole heads */
+
+static int h1_write_fields(struct buf *out, const struct msg *m)
+{
+	int e = 0;
+
+	for (unsigned i = 0; !e && i < m->nfields; i++)
+		e = h1_write_field(out, m->fields[i].name, m->fields[i].value);
+	if (!e && m->upgrade.n) {
+		e = h1_write_field(out, SLICE("connection"), SLICE("upgrade"));
+		e = e ? e : h1_write_field(out, SLICE("upgrade"), m->upgrade);
+	}
+	return e;
+}
+
+static bool h1_write_usually_has_content(struct slice method)
+{
+	return slice_eq(method, SLICE("POST")) || slice_eq(method, SLICE("PUT")) ||
+	       slice_eq(method, SLICE("PATCH"));
+}
+
+int h1_write_request(struct buf *out, const struct msg *m)
+{
+	int e = h1_write_request_line(out, m->method, m->target);
+
+	e = e ? e : h1_write_field(out, SLICE("host"), m->authority);
+	e = e ? e : h1_write_fields(out, m);
+	if (!e && m->takes_trailers && !m->upgrade.n) {
+		e = h1_write_field(out, SLICE("connection"), SLICE("te"));
+		e = e ? e : h1_write_field(out, SLICE("te"), SLICE("trailers"));
+	}
+	if (!e && m->framing == FRAMING_CHUNKED)
+		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
+	else if (!e && m->framing == FRAMING_NONE && h1_write_usually_has_content(m->method) &&
+		 !msg_find(m, SLICE("content-length")))
+		e = h1_write_number_field(out, SLICE("content-length"), 0);
+	return e ? e : h1_write_head_end(out);
+}
+
+int h1_write_response(struct buf *out, const struct msg *m, const struct h1_write_how *how)
+{
+	int e = h1_write_status_line(out, m->status, m->reason, 1);
+
+	e = e ? e : h1_write_fields(out, m);
+	if (!e && how->chunked)
+		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
+	if (!e && m->status >= 200 && how->close)
+		e = h1_write_field(out, SLICE("connection"), SLICE("close"));
+	else if (!e && m->status >= 200 && how->client_10)
+		e = h1_write_field(out, SLICE("connection"), SLICE("keep-alive"));
+	return e ? e : h1_write_head_end(out);
 }

@@ -12,6 +12,7 @@
 #include "base/slice.h"
 
 struct buf;
+struct msg;
 
 enum { H1_CHUNK_HEAD_MAX = 20 };
 
@@ -29,6 +30,21 @@ int h1_write_field(struct buf *out, struct slice name, struct slice value);
 int h1_write_number_field(struct buf *out, struct slice name, uint64_t number);
 /* The empty line. */
 int h1_write_head_end(struct buf *out);
+
+/*
+ * A request's head: its line, Host from authority, the fields, and what the framing, upgrade and takes_trailers of m ask
+ * for. A method that usually has content and has none says so (RFC 9110 section 8.6).
+ */
+int h1_write_request(struct buf *out, const struct msg *m);
+
+struct h1_write_how {
+	bool chunked; /* the body goes out in chunks */
+	bool close; /* this response ends the connection */
+	bool client_10; /* the client speaks HTTP/1.0 */
+};
+
+/* A response's head, interim ones too. */
+int h1_write_response(struct buf *out, const struct msg *m, const struct h1_write_how *how);
 
 /*
  * The size line of a chunk of n bytes, n > 0 (a chunk of none would end the body). Returns its

@@ -25,12 +25,14 @@ struct msg {
 	/* a request has these, a response has status */
 	struct slice method;
 	struct slice target; /* as written; :path */
-	struct slice scheme, authority; /* of HTTP/2's pseudo-fields; empty in HTTP/1 */
+	struct slice scheme, authority; /* of HTTP/2's pseudo-fields; as parsed empty in HTTP/1, as written Host */
+	struct slice upgrade; /* as written: the protocols that Upgrade names on this connection (HTTP/1); empty = none */
 	uint16_t status;
 	struct slice reason;
 
 	uint8_t minor; /* HTTP/1.minor: 0 or 1 */
 	bool keep_alive; /* the sender lets the connection live on */
+	bool takes_trailers; /* as written: TE says so */
 	bool expect_continue; /* Expect: 100-continue */
 	bool doubtful; /* read by a lenient rule: the connection must not be used again */
 	enum framing framing;

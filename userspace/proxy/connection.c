@@ -2,10 +2,11 @@
 /*
  * connection.c – one captured connection from accept to reap.
  *
- * Owns: the client leg, its exchange, one timer. Moves only forward, but for HEAD ⇄ EXCHANGE:
+ * Owns: the client leg, its exchanges, with HTTP/2 the session, one timer. Moves only forward, but for HEAD ⇄ EXCHANGE:
  *
  *	NEW ──▶ HANDSHAKE ──▶ HEAD ⇄ EXCHANGE ──▶ DRAIN ──▶ DEAD
- *	 └────────────────────▶┘ (plain HTTP)      (any state may go to DEAD)
+ *	 └────────────────────▶┤ (plain HTTP)        │      (any state may go to DEAD)
+ *	                       └▶ STREAMS (HTTP/2) ──┘
  *	 ├─▶ DNS (port 53)
  *	 └─▶ TUNNEL (raw bytes)
  *
@@ -41,10 +42,11 @@
 
 #define TO(state) (1u << CONNECTION_##state)
 static const uint16_t connection_next[] = {
-	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(DNS) | TO(TUNNEL) | TO(DRAIN) | TO(DEAD),
-	[CONNECTION_HANDSHAKE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(STREAMS) | TO(DNS) | TO(TUNNEL) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_HANDSHAKE] = TO(HEAD) | TO(STREAMS) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_HEAD] = TO(EXCHANGE) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_EXCHANGE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_STREAMS] = TO(DRAIN) | TO(DEAD),
 	[CONNECTION_DNS] = TO(DRAIN) | TO(DEAD),
 	[CONNECTION_TUNNEL] = TO(DEAD),
 	[CONNECTION_DRAIN] = TO(DEAD),
@@ -58,6 +60,7 @@ static const uint32_t connection_time[] = {
 	[CONNECTION_HANDSHAKE] = TIME_HANDSHAKE,
 	[CONNECTION_HEAD] = TIME_RELAX, /* then the rest of TIME_IDLE */
 	[CONNECTION_EXCHANGE] = 0,
+	[CONNECTION_STREAMS] = TIME_REQUEST_HEAD,
 	[CONNECTION_DNS] = TIME_IDLE,
 	[CONNECTION_TUNNEL] = 0,
 	[CONNECTION_DRAIN] = TIME_UPLOAD, /* TIME_LINGER once all is sent */
@@ -143,6 +146,31 @@ static void connection_relax(struct connection *c)
 	connection_deadline(c, TIME_IDLE - TIME_RELAX);
 }
 
+/* The session is told that it ends: what has been asked goes on, nothing new is taken. */
+static void connection_close_streams(struct connection *c)
+{
+	c->closing = true;
+	session_drain(&c->session);
+}
+
+static void connection_streams_expired(struct connection *c)
+{
+	switch (c->waits) {
+	case CONNECTION_WAITS_NOTHING:
+		if (!c->relaxed && !c->seat->worker->draining)
+			connection_relax(c);
+		else if (!c->closing)
+			connection_close_streams(c);
+		else
+			connection_finish(c);
+		return;
+	case CONNECTION_WAITS_EXCHANGES:
+		return;
+	default:
+		connection_break(c); /* a preface or a head that does not come in time */
+	}
+}
+
 static void connection_expired(struct timer *t)
 {
 	struct connection *c = container_of(t, struct connection, timer);
@@ -162,8 +190,8 @@ static void connection_expired(struct timer *t)
 		else
 			connection_relax(c);
 		return;
-	case CONNECTION_EXCHANGE:
-		exchange_expired(c->exchange);
+	case CONNECTION_STREAMS:
+		connection_streams_expired(c);
 		return;
 	case CONNECTION_DNS:
 		if (c->seat->worker->draining && !c->query)
@@ -297,7 +325,9 @@ static void connection_shake(struct connection *c)
 {
 	int r = leg_handshake(c->leg);
 
-	if (r > 0) {
+	if (r > 0 && slice_eq(tls_engine_alpn(c->leg->tls), SLICE("h2"))) {
+		connection_streams(c);
+	} else if (r > 0) {
 		c->protocols |= AUDIT_PROTOCOL_HTTP1;
 		connection_to(c, CONNECTION_HEAD);
 	} else if (r < 0) {
@@ -327,22 +357,83 @@ static void connection_head(struct connection *c)
 		connection_break(c); /* the end came within a head */
 }
 
-void connection_exchange(struct connection *c, struct exchange *x)
+void connection_exchange(struct connection *c)
 {
-	c->exchange = x;
-	c->requests++;
 	connection_to(c, CONNECTION_EXCHANGE);
 }
 
 void connection_exchanged(struct connection *c, bool keep)
 {
-	c->exchange = NULL;
 	c->scan = 0;
 	c->head_begun = c->relaxed = false;
 	if (keep && !c->seat->leaving)
 		connection_to(c, CONNECTION_HEAD);
 	else
 		connection_finish(c);
+}
+
+/* ---- HTTP/2 */
+
+static void connection_opened(void *user, struct h2_stream *h2)
+{
+	exchange_open(user, h2);
+}
+
+static const struct session_events connection_session_events = {
+	.opened = connection_opened, .moved = exchange_moved};
+
+void connection_streams(struct connection *c)
+{
+	c->protocols |= AUDIT_PROTOCOL_HTTP2;
+	if (session_start(&c->session, true, c->leg, &connection_session_events, c) < 0) {
+		connection_break(c);
+		return;
+	}
+	connection_to(c, CONNECTION_STREAMS);
+	if (c->seat->worker->draining)
+		connection_close_streams(c);
+}
+
+/* Starts the deadline of what is waited for now. */
+static void connection_streams_wait(struct connection *c)
+{
+	enum connection_waits waits = session_in_head(&c->session) ? CONNECTION_WAITS_HEAD
+				      : c->exchanges		   ? CONNECTION_WAITS_EXCHANGES
+								   : CONNECTION_WAITS_NOTHING;
+
+	if (waits == CONNECTION_WAITS_NOTHING && !c->requests)
+		waits = CONNECTION_WAITS_START; /* a preface alone asks for nothing */
+	if (waits == c->waits)
+		return;
+	c->waits = waits;
+	c->relaxed = false;
+	if (waits == CONNECTION_WAITS_EXCHANGES)
+		timer_stop(c->seat->worker->loop, &c->timer);
+	else
+		connection_deadline(c, waits == CONNECTION_WAITS_NOTHING ? TIME_RELAX : TIME_REQUEST_HEAD);
+}
+
+static void connection_streams_step(struct connection *c)
+{
+	bool alive = session_step(&c->session);
+
+	if (c->state != CONNECTION_STREAMS)
+		return;
+	if (!alive && (c->leg->broken || c->exchanges))
+		connection_break(c);
+	else if (!alive || (c->closing && !c->exchanges && !session_streams(&c->session) &&
+				   leg_drained(c->leg)))
+		connection_finish(c);
+	else
+		connection_streams_wait(c);
+}
+
+void connection_look(struct connection *c)
+{
+	if (c->state == CONNECTION_STREAMS)
+		leg_mark(c->leg);
+	else if (c->state != CONNECTION_DEAD)
+		connection_step(c);
 }
 
 /* Reads and drops, until the peer closes or the time is up. */
@@ -379,7 +470,10 @@ void connection_step(struct connection *c)
 			connection_head(c);
 			break;
 		case CONNECTION_EXCHANGE:
-			exchange_step(c->exchange);
+			exchange_step(c->exchanges);
+			break;
+		case CONNECTION_STREAMS:
+			connection_streams_step(c);
 			break;
 		case CONNECTION_DNS:
 			names_stream_step(c);
@@ -428,6 +522,8 @@ void connection_drain(struct connection *c)
 
 	if (idle || (c->state == CONNECTION_DNS && !c->query))
 		connection_deadline(c, TIME_RELAX);
+	if (c->state == CONNECTION_STREAMS && !c->closing)
+		connection_close_streams(c);
 }
 
 void connection_reap(struct worker *w)
@@ -437,8 +533,9 @@ void connection_reap(struct worker *w)
 		struct seat *seat = c->seat;
 
 		w->dead = c->next_dead;
-		if (c->exchange)
-			exchange_abort(TAKE_PTR(c->exchange));
+		while (c->exchanges)
+			exchange_abort(c->exchanges);
+		session_done(&c->session);
 		if (c->query)
 			names_stream_forget(c);
 		record_connection(c);

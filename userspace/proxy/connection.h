@@ -6,6 +6,7 @@
 #include "capture/listener.h"
 #include "model/verdict.h"
 #include "policy/hosts.h"
+#include "proxy/session.h"
 #include "proxy/tunnel.h"
 #include "ring/loop.h"
 
@@ -20,6 +21,7 @@ enum connection_state {
 	CONNECTION_HANDSHAKE, /* TLS with the sandbox's program */
 	CONNECTION_HEAD, /* waiting for a request head */
 	CONNECTION_EXCHANGE, /* one request and its response */
+	CONNECTION_STREAMS, /* HTTP/2: as many as there are */
 	CONNECTION_DNS, /* questions over TCP */
 	CONNECTION_TUNNEL, /* raw bytes to and from an upstream */
 	CONNECTION_DRAIN, /* our last byte is on its way; what still comes is read and dropped */
@@ -27,19 +29,30 @@ enum connection_state {
 	CONNECTION_STATES
 };
 
+/* What a connection of HTTP/2 waits for. */
+enum connection_waits {
+	CONNECTION_WAITS_START, /* its preface */
+	CONNECTION_WAITS_HEAD, /* the rest of a head */
+	CONNECTION_WAITS_EXCHANGES, /* no deadline but theirs */
+	CONNECTION_WAITS_NOTHING, /* idle */
+};
+
 struct connection {
 	struct seat *seat;
 	struct connection *next_dead;
 	enum connection_state state;
 	struct leg *leg;
-	struct exchange *exchange; /* in CONNECTION_EXCHANGE */
+	struct exchange *exchanges; /* one in CONNECTION_EXCHANGE, any number in CONNECTION_STREAMS */
+	struct session session; /* CONNECTION_STREAMS */
+	enum connection_waits waits; /* CONNECTION_STREAMS: what the deadline is for */
+	bool closing; /* CONNECTION_STREAMS: ends with the last exchange */
 	struct timer timer; /* the deadline of the state */
 	struct captured who;
 	uint64_t began; /* loop_now() */
 	bool tls;
 	bool reset; /* end by RST */
 	bool lingering; /* DRAIN: all is sent */
-	bool relaxed; /* HEAD: idle, its buffers given back */
+	bool relaxed; /* HEAD, STREAMS: idle, its buffers given back */
 	bool head_begun; /* bytes of the next head have come: its deadline runs */
 	bool passing; /* NEW: raw bytes pass here, unless the first ones name another host */
 	bool hurried; /* NEW: the first bytes have begun to come: the rest has a deadline */
@@ -57,6 +70,8 @@ struct connection {
 	const char *reason; /* constant, NULL = none */
 };
 
+/* HTTP/2 is spoken from here on. */
+void connection_streams(struct connection *c);
 /* From an accept; takes the descriptor over. */
 void connection_accept(struct seat *seat, int fd);
 /* The seat is leaving: ends at once. */
@@ -74,8 +89,10 @@ void connection_reap(struct worker *w);
 /* ---- for the exchange and the tunnel */
 /* Looks at what there is to do, until nothing moves. */
 void connection_step(struct connection *c);
-/* A head has come: this exchange is the connection's until connection_exchanged(). */
-void connection_exchange(struct connection *c, struct exchange *x);
+/* Looks at it at the end of this batch, or now: what an exchange has written is sent. */
+void connection_look(struct connection *c);
+/* HTTP/1: a head has come: its exchange is the connection's until connection_exchanged(). */
+void connection_exchange(struct connection *c);
 /* The exchange is over and freed; keep = another request may follow, otherwise our end is shut and drained. */
 void connection_exchanged(struct connection *c, bool keep);
 /* Our last byte is written: sends it, announces the end, drains. */

@@ -48,14 +48,19 @@ static int decide_target(const struct msg *m, struct decision *d)
 static int decide_host(const struct msg *m, struct decision *d, uint16_t *ret_port)
 {
 	const struct field *field = msg_find(m, SLICE("host"));
+	struct slice written = m->authority.n ? m->authority : field ? field->value : (struct slice){0};
 	struct authority authority = {
 		.port = 0}; /* all of it: what is no authority has no host to read */
 
-	if (!field) {
+	if (!field && !m->authority.n) {
 		decide_refuse(d, CATEGORY_BAD_REQUEST, "the request has no Host");
 		return -1;
 	}
-	if (authority_parse(field->value, &authority) < 0 ||
+	if (field && m->authority.n && !slice_ieq(field->value, m->authority)) {
+		decide_refuse(d, CATEGORY_BAD_REQUEST, "Host and :authority name different hosts");
+		return -1;
+	}
+	if (authority_parse(written, &authority) < 0 ||
 		host_canon(authority.host, &d->host) < 0 ||
 		authority.bracketed != (d->host.is_ip && memchr(authority.host.p, ':',
 								 authority.host.n) != NULL)) {

@@ -100,7 +100,7 @@ void opening_route(struct connection *c)
 /* Raw bytes to that host. What was dialled while the client was silent is of use if it is the same. */
 static void opening_go_raw(struct connection *c, enum verdict_way way, const struct host *to)
 {
-	if (c->tunnel.origin && !host_same(&c->host, to))
+	if (c->tunnel.upstream.origin && !host_same(&c->host, to))
 		tunnel_drop(c);
 	c->host = *to;
 	opening_tunnel(c, way, false);
@@ -197,7 +197,9 @@ void opening_step(struct connection *c)
 		connection_to(c, CONNECTION_HEAD);
 		return;
 	case SNIFF_H2_PREFACE:
-		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, "h2 by prior knowledge");
+		tunnel_drop(c);
+		c->host = (struct host){0};
+		connection_streams(c);
 		return;
 	case SNIFF_SSLV2:
 		opening_other(c, "SSLv2 hello");

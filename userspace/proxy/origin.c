@@ -17,9 +17,10 @@
 #include "base/cleanup.h"
 #include "model/range.h"
 #include "policy/policy.h"
+#include "proxy/exchange.h"
 #include "proxy/leg.h"
 #include "proxy/lookup.h"
-#include "proxy/origin.h"
+#include "proxy/origin_internal.h"
 #include "proxy/sandbox.h"
 #include "proxy/worker.h"
 #include "tls/client.h"
@@ -44,16 +45,19 @@ static void origin_cancel(struct origin *o)
 }
 
 /* Frees unless the kernel still reads the address; then origin_connected() does. */
-static void origin_release(struct origin *o)
+void origin_release(struct origin *o)
 {
 	struct worker *w = o->seat->worker;
 	struct seat *seat = o->seat;
 
+	if (o->stepping)
+		return; /* origin_streams() does, behind the step */
+	pool_remove(o->state < ORIGIN_READY ? &w->dials : &w->pool, &o->item);
 	o->state = ORIGIN_DEAD;
-	pool_remove(&w->pool, &o->item);
 	timer_stop(w->loop, &o->timer);
 	if (o->lookup)
 		lookup_cancel(TAKE_PTR(o->lookup));
+	session_done(&o->session);
 	if (o->leg)
 		leg_close(TAKE_PTR(o->leg), o->reset);
 	if (o->dialling) {
@@ -69,18 +73,58 @@ static void origin_release(struct origin *o)
 
 static void origin_fail(struct origin *o, enum category why, const char *detail)
 {
-	const struct origin_events *events = o->events;
-	void *user = o->user;
+	struct origin_user *users = o->users;
 
+	if (users)
+		users->link = &users;
+	for (struct origin_user *u = users; u; u = u->next)
+		u->origin = NULL;
+	o->users = NULL;
 	origin_release(o);
-	events->ready(user, why, detail);
+	while (users) {
+		struct origin_user *u = users;
+
+		origin_part(u);
+		u->events->ready(u, why, detail);
+	}
+}
+
+static const struct session_events origin_session_events = {.moved = exchange_moved};
+
+static bool origin_speaks_h2(const struct origin *o)
+{
+	if (!o->leg->tls)
+		return o->item.key.version == ORIGIN_H2C;
+	return slice_eq(tls_engine_alpn(o->leg->tls), SLICE("h2"));
 }
 
 static void origin_ready(struct origin *o)
 {
+	struct worker *w = o->seat->worker;
+	struct origin_user *u;
+
+	pool_remove(&w->dials, &o->item);
 	o->state = ORIGIN_READY;
-	timer_stop(o->seat->worker->loop, &o->timer);
-	o->events->ready(o->user, CATEGORY_NONE, "");
+	timer_stop(w->loop, &o->timer);
+	if (origin_speaks_h2(o)) {
+		if (session_start(&o->session, false, o->leg, &origin_session_events, o) < 0) {
+			origin_fail(o, CATEGORY_LIMIT, "out of memory");
+			return;
+		}
+		origin_pool(o);
+		leg_mark(o->leg); /* its preface goes out */
+	} else if (o->users && o->users->next) {
+		origin_scatter(o);
+	}
+	origin_tell_none(o);
+	o->stepping = true;
+	while ((u = origin_untold(o->users))) {
+		u->told = true;
+		u->events->ready(u, CATEGORY_NONE, "");
+	}
+	o->stepping = false;
+	if (!o->users)
+		origin_rest(o, false);
 }
 
 static void origin_shake(struct origin *o)
@@ -99,6 +143,28 @@ static void origin_shake(struct origin *o)
 	}
 }
 
+/* HTTP/2, in use or not. */
+static void origin_streams(struct origin *o)
+{
+	struct origin_user *u;
+	bool alive;
+
+	o->stepping = true;
+	alive = session_step(&o->session);
+	if (!alive && !o->severed) {
+		o->severed = true;
+		pool_remove(&o->seat->worker->pool, &o->item);
+		origin_tell_none(o);
+		while ((u = origin_untold(o->users))) {
+			u->told = true;
+			u->events->progress(u);
+		}
+	}
+	o->stepping = false;
+	if (!o->users)
+		origin_rest(o, true);
+}
+
 static void origin_progress(struct leg *l)
 {
 	struct origin *o = l->owner;
@@ -108,11 +174,16 @@ static void origin_progress(struct leg *l)
 		origin_shake(o);
 		return;
 	case ORIGIN_READY:
-		o->events->progress(o->user);
+		if (o->session.h2)
+			origin_streams(o);
+		else
+			o->users->events->progress(o->users);
 		return;
 	case ORIGIN_IDLE:
-		/* an idle upstream that says anything, or goes, is of no use any more */
-		if (leg_readable(l).n || l->ended || l->broken)
+		/* of HTTP/1: an idle upstream that says anything, or goes, is of no use any more */
+		if (o->session.h2)
+			origin_streams(o);
+		else if (leg_readable(l).n || l->ended || l->broken)
 			origin_release(o);
 		return;
 	default:
@@ -120,7 +191,7 @@ static void origin_progress(struct leg *l)
 	}
 }
 
-static void origin_expired(struct timer *t)
+void origin_expired(struct timer *t)
 {
 	struct origin *o = container_of(t, struct origin, timer);
 
@@ -158,7 +229,8 @@ static void origin_secure(struct origin *o)
 
 	if (!client || tls_client_engine(client, &o->leg->rx, &o->leg->tx,
 			       slice_of(o->host.text, o->host.n),
-			       o->host.is_ip ? &o->host.ip : NULL, &tls) < 0) {
+			       o->host.is_ip ? &o->host.ip : NULL,
+			       false, &tls) < 0) {
 		origin_fail(o, CATEGORY_UPSTREAM_TLS, "no TLS context");
 		return;
 	}
@@ -291,7 +363,7 @@ static void origin_literal(struct timer *t)
 	origin_judge(o);
 }
 
-static bool origin_begin(struct origin *o)
+bool origin_look_up(struct origin *o)
 {
 	struct worker *w = o->seat->worker;
 
@@ -305,107 +377,4 @@ static bool origin_begin(struct origin *o)
 	timer_start(
 		w->loop, &o->timer, TIME_DNS + 1000); /* the resolver's own deadline comes first */
 	return o->lookup != NULL;
-}
-
-/* ---- getting and putting back */
-
-static void origin_key(struct seat *seat, const struct origin_want *want, struct pool_key *ret)
-{
-	const char *ca = policy_upstream_ca(seat->sandbox->policy, want->host);
-
-	memset(ret, 0, sizeof(*ret));
-	ret->seat = seat;
-	ret->trust = sandbox_trust(seat->sandbox, ca);
-	ret->credentials = want->credentials;
-	ret->port = want->port;
-	ret->tls = want->tls;
-	memcpy(ret->host, want->host->text, want->host->n);
-}
-
-/* Bytes or an end may lie in the buffers of a pooled connection in whose turn nobody has looked yet. */
-static bool origin_usable(struct origin *o)
-{
-	return leg_readable(o->leg).n == 0 && !o->leg->ended && !o->leg->broken && !o->leg->eof;
-}
-
-/* A connection of the pool on which nothing has happened since it was put there, or NULL. */
-static struct origin *origin_pooled(struct worker *w, const struct pool_key *key)
-{
-	struct pool_item *item;
-
-	while ((item = pool_take(&w->pool, key))) {
-		struct origin *o = container_of(item, struct origin, item);
-
-		if (origin_usable(o))
-			return o;
-		origin_release(o);
-	}
-	return NULL;
-}
-
-struct origin *origin_get(struct seat *seat, const struct origin_want *want,
-	const struct origin_events *events, void *user)
-{
-	struct worker *w = seat->worker;
-	struct pool_key key;
-	struct origin *o;
-
-	origin_key(seat, want, &key);
-	o = want->fresh ? NULL : origin_pooled(w, &key);
-	if (o) {
-		o->events = events;
-		o->user = user;
-		o->reused = true;
-		o->state = ORIGIN_READY;
-		timer_stop(w->loop, &o->timer);
-		return o;
-	}
-	o = slab_take(&w->origins);
-	if (!o)
-		return NULL;
-	o->item.key = key;
-	o->seat = seat;
-	seat->origins++;
-	o->host = *want->host;
-	o->events = events;
-	o->user = user;
-	o->fd = -1;
-	o->timer.fire = origin_expired;
-	if (origin_begin(o))
-		return o;
-	origin_release(o);
-	return NULL;
-}
-
-void origin_put(struct origin *o, bool keep)
-{
-	struct worker *w = o->seat->worker;
-	struct pool_item *out;
-
-	if (!keep || o->state != ORIGIN_READY || o->seat->leaving || !origin_usable(o)) {
-		origin_release(o);
-		return;
-	}
-	o->state = ORIGIN_IDLE;
-	o->events = NULL;
-	o->user = NULL;
-	o->relaxed = false;
-	timer_start(w->loop, &o->timer, TIME_RELAX);
-	out = pool_put(&w->pool, &o->item);
-	if (out)
-		origin_release(container_of(out, struct origin, item));
-}
-
-void origin_break(struct origin *o)
-{
-	o->reset = true;
-	origin_release(o);
-}
-
-void origin_forget(struct seat *seat)
-{
-	struct pool_item *item;
-
-	while ((item = pool_take_seat(&seat->worker->pool, seat)))
-		origin_release(container_of(item, struct origin, item));
 }

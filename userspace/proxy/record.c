@@ -77,8 +77,10 @@ void record_request(struct exchange *x)
 {
 	struct worker *w = x->c->seat->worker;
 
-	x->event.bytes_up = x->c->leg->bytes_in - x->up_before;
-	x->event.bytes_down = x->c->leg->bytes_out - x->down_before;
+	bool h1 = x->down.codec && stream_is_h1(&x->down);
+
+	x->event.bytes_up = h1 ? x->c->leg->bytes_in - x->up_before : x->down.bytes_in;
+	x->event.bytes_down = h1 ? x->c->leg->bytes_out - x->down_before : x->down.bytes_out;
 	x->event.duration_ms = loop_now(w->loop) - x->began;
 	journal_write(&w->journal, &x->event, x->reserved ? &x->c->seat->reserved : NULL);
 	x->reserved = false;

@@ -10,7 +10,22 @@
 #include "http/h1_write.h"
 #include "proxy/refuse.h"
 
-enum { REFUSE_MESSAGE = 768 };
+/* gRPC's status codes: PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, INVALID_ARGUMENT. */
+static const char *refuse_grpc_status(enum category c)
+{
+	switch (category_status(c)) {
+	case 400:
+		return "3";
+	case 429:
+		return "8";
+	case 502:
+	case 503:
+	case 504:
+		return "14";
+	default:
+		return "7";
+	}
+}
 
 /* Names of rules and credentials are whatever a document says; a line break in one must not cost the client its answer. */
 static void refuse_message(const struct refusal *r, char message[REFUSE_MESSAGE])
@@ -56,29 +71,76 @@ static int refuse_text(const struct refusal *r, const char *message, struct buf 
 	return buf_append(out, slice_of(text, n > 0 ? (size_t)n : 0));
 }
 
-int refuse_write(const struct refusal *r, struct buf *out)
+static void refuse_field(struct msg *m, const char *name, const char *value)
 {
-	char message[REFUSE_MESSAGE];
-	struct buf body;
+	m->fields[m->nfields++] = (struct field){.name = slice_str(name), .value = slice_str(value)};
+}
+
+/* Percent-encoded, as grpc-message is (gRPC over HTTP/2, "Responses"). */
+static void refuse_encode(const char *message, char *to)
+{
+	for (; *message; message++)
+		if (*message < ' ' || *message > '~' || *message == '%')
+			to += sprintf(to, "%%%02X", (unsigned)(uint8_t)*message);
+		else
+			*to++ = *message;
+	*to = 0;
+}
+
+/* Trailers only: a status that a gRPC client understands. */
+static void refuse_grpc(const struct refusal *r, struct refused *ret)
+{
+	refuse_encode(ret->message, ret->encoded);
+	ret->msg.status = 200;
+	refuse_field(&ret->msg, "content-type", "application/grpc");
+	refuse_field(&ret->msg, "grpc-status", refuse_grpc_status(r->category));
+	refuse_field(&ret->msg, "grpc-message", ret->encoded);
+	refuse_field(&ret->msg, "sallyport-refusal", category_name(r->category));
+}
+
+int refuse_make(const struct refusal *r, struct refused *ret)
+{
 	int e;
 
-	buf_init(&body, 8192);
-	refuse_message(r, message);
-	e = r->plain ? refuse_text(r, message, &body) : refuse_json(r, message, &body);
-	e = e ? e : h1_write_status_line(out, category_status(r->category), slice_str(message), 1);
-	e = e ? e
-	      : h1_write_field(out, SLICE("content-type"),
-			r->plain ? SLICE("text/plain; charset=utf-8") : SLICE("application/json"));
-	e = e ? e : h1_write_number_field(out, SLICE("content-length"), buf_used(&body));
-	e = e ? e
-	      : h1_write_field(
-			out, SLICE("sallyport-refusal"), slice_str(category_name(r->category)));
-	e = e ? e : h1_write_field(out, SLICE("cache-control"), SLICE("no-store"));
-	e = e ? e : h1_write_field(out, SLICE("connection"), SLICE("close"));
-	e = e ? e : h1_write_head_end(out);
-	if (!e && !r->head)
-		e = buf_append(out, buf_slice(&body));
-	buf_done(&body);
+	memset(&ret->msg, 0, offsetof(struct msg, fields));
+	buf_init(&ret->body, 8192);
+	refuse_message(r, ret->message);
+	if (r->grpc) {
+		refuse_grpc(r, ret);
+		return 0;
+	}
+	e = r->plain ? refuse_text(r, ret->message, &ret->body)
+		     : refuse_json(r, ret->message, &ret->body);
+	(void)snprintf(ret->length, sizeof(ret->length), "%zu", buf_used(&ret->body));
+	ret->msg.status = (uint16_t)category_status(r->category);
+	if (r->h2 && r->category == CATEGORY_HOST_MISMATCH)
+		ret->msg.status = 421;
+	ret->msg.reason = slice_str(ret->message);
+	ret->msg.framing = r->head ? FRAMING_NONE : FRAMING_LENGTH;
+	ret->msg.length = buf_used(&ret->body);
+	refuse_field(&ret->msg, "content-type",
+		r->plain ? "text/plain; charset=utf-8" : "application/json");
+	refuse_field(&ret->msg, "content-length", ret->length);
+	refuse_field(&ret->msg, "sallyport-refusal", category_name(r->category));
+	refuse_field(&ret->msg, "cache-control", "no-store");
+	if (r->head)
+		buf_done(&ret->body);
+	return e;
+}
+
+void refused_done(struct refused *r)
+{
+	buf_done(&r->body);
+}
+
+int refuse_write(const struct refusal *r, struct buf *out)
+{
+	struct refused refused;
+	int e = refuse_make(r, &refused);
+
+	e = e ? e : h1_write_response(out, &refused.msg, &(struct h1_write_how){.close = true});
+	e = e ? e : buf_append(out, buf_slice(&refused.body));
+	refused_done(&refused);
 	return e;
 }
 

@@ -5,10 +5,9 @@
 
 #include <stdbool.h>
 
-#include "base/slice.h"
+#include "base/buf.h"
 #include "model/category.h"
-
-struct buf;
+#include "model/msg.h"
 
 struct refusal {
 	enum category category;
@@ -19,9 +18,25 @@ struct refusal {
 	const char *name; /* the credential's, or NULL */
 	bool head; /* answers HEAD: no body */
 	bool plain; /* the client shows text bodies to people (git): the body is the sentence */
+	bool grpc; /* the client reads a gRPC status and nothing else */
+	bool h2; /* there a host that is not the connection's is 421 (RFC 9113 section 9.1.2) */
 };
 
-/* The whole response, which ends the connection. 0 or -errno. */
+enum { REFUSE_MESSAGE = 768 };
+
+/* A response. The slices of msg are borrowed from this struct; body is empty where there is none. */
+struct refused {
+	struct msg msg;
+	struct buf body;
+	char message[REFUSE_MESSAGE], encoded[3 * REFUSE_MESSAGE];
+	char length[12];
+};
+
+/* 0, or -ENOMEM. refused_done() in any case. */
+int refuse_make(const struct refusal *r, struct refused *ret);
+void refused_done(struct refused *r);
+
+/* The whole response in HTTP/1, which ends the connection. 0 or -errno. */
 int refuse_write(const struct refusal *r, struct buf *out);
 
 /* Whether the User-Agent is of a client that prints text/plain bodies of errors. */

@@ -2,182 +2,187 @@
 /*
  * relay.c – see relay.h. Two directions, looked at in turn:
  *
- *	up	rewritten head, then the request body
- *	down	interim heads, the final head, then the response body
+ *	up	the request's body and trailers; its head has been written by exchange.c
+ *	down	interim heads, the final head, then the response's body and trailers
  *
- * A body is taken out of its framing and put into ours in pieces that fit the other leg's room; a leg whose buffer is
- * full stops its peer. When the response is complete before the request body is, the rest of the request is not wanted
- * any more, and both connections end with this exchange.
+ * A body is taken out of one stream and put into the other in pieces that fit its room; a stream whose buffer is full
+ * stops the other end. In HTTP/1, when the response is complete before the request is, the rest of the request is not
+ * wanted any more, and both connections end with this exchange; in HTTP/2 only the stream does.
+ *
+ * Behind a 101 both directions are bytes, each until its own end.
  */
 #include <errno.h>
 
-#include "http/h1_head.h"
-#include "http/h1_write.h"
+#include "http/fields.h"
 #include "proxy/connection.h"
 #include "proxy/exchange.h"
-#include "proxy/leg.h"
-#include "proxy/origin.h"
 #include "proxy/relay.h"
 #include "proxy/rewrite_head.h"
+#include "proxy/stream.h"
+#include "proxy/upgrade.h"
 #include "proxy/worker.h"
 
 enum {
-	RELAY_FRAME = 64, /* chunk framing around one piece, and the last chunk */
 	RELAY_PIECE = 512, /* less room than this is waited for */
 	RELAY_INTERIM = 32, /* 1xx heads of one response */
 };
 
-/* Writes what is there of the head. True when all of it has been written. */
-static bool relay_head(struct exchange_side *s, struct leg *to, bool *moved)
+/* The trailers that may go on; NULL = none. */
+static const struct msg *relay_trailers(struct stream *from, struct msg *m, int *ret)
 {
-	struct slice left = slice_skip(buf_slice(&s->head), s->sent);
+	unsigned kept = 0;
 
-	if (!left.n)
-		return true;
-	left = slice_first(left, leg_room(to));
-	if (!left.n || leg_write(to, left) < 0)
-		return false;
-	*moved = true;
-	s->sent += left.n;
-	return s->sent == buf_used(&s->head);
+	*ret = stream_trailers(from, m);
+	if (*ret <= 0)
+		return NULL;
+	for (unsigned i = 0; i < m->nfields; i++)
+		if (fields_trailer_allowed(m->fields[i].name))
+			m->fields[kept++] = m->fields[i];
+	m->nfields = (uint16_t)kept;
+	return kept ? m : NULL;
 }
 
-static int relay_piece(const struct exchange_side *s, struct leg *to, struct slice data)
+static int relay_end(struct stream *from, struct stream *to)
 {
-	uint8_t size[H1_CHUNK_HEAD_MAX];
+	struct msg m;
 	int r;
+	const struct msg *trailers = relay_trailers(from, &m, &r);
 
-	if (!s->chunked)
-		return leg_write(to, data);
-	r = leg_write(to, slice_of(size, h1_write_chunk_head(size, data.n)));
-	r = r ? r : leg_write(to, data);
-	return r ? r : leg_write(to, H1_CHUNK_TAIL);
+	if (r < 0)
+		return r;
+	return stream_finish(to, trailers) < 0 ? -EPIPE : STREAM_END;
 }
 
-static int relay_finish(struct exchange_side *s, struct leg *to)
+/* STREAM_END: all of the body is written. STREAM_WAIT, or what stream_read() or stream_write() failed with. */
+static int relay_body(struct stream *from, struct stream *to, bool *moved)
 {
-	s->done = true;
-	return s->chunked ? leg_write(to, H1_LAST_CHUNK) : 0;
-}
-
-/* 1 the body is written to its end, 0 not yet, -EBADMSG it is malformed, -EPIPE the other leg is broken. */
-static int relay_body(struct exchange_side *s, struct leg *from, struct leg *to, bool *moved)
-{
-	while (!s->done) {
-		size_t room = leg_room(to), used;
+	for (;;) {
+		size_t room = stream_room(to);
 		struct slice data;
 		int r;
 
 		if (room < RELAY_PIECE)
-			return to->broken ? -EPIPE : 0;
-		r = h1_body_next(&s->body, slice_first(leg_readable(from), room - RELAY_FRAME),
-			&used, &data);
-		if (r < 0)
+			return stream_broken(to) ? -EPIPE : STREAM_WAIT;
+		r = stream_read(from, room, &data);
+		if (r == STREAM_END)
+			return relay_end(from, to);
+		if (r != STREAM_DATA)
 			return r;
-		if (data.n && relay_piece(s, to, data) < 0)
+		if (stream_write(to, data) < 0)
 			return -EPIPE;
-		leg_consume(from, used);
-		*moved |= used > 0;
-		if (r == 1)
-			return relay_finish(s, to) < 0 ? -EPIPE : 1;
-		if (!used)
-			return 0;
+		stream_consumed(from, data.n);
+		*moved = true;
 	}
-	return 1;
 }
 
 /* ---- up */
 
 static enum relay_result relay_up(struct exchange *x, struct relay_outcome *ret)
 {
-	struct leg *client = x->c->leg, *origin = x->origin->leg;
 	int r;
 
-	if (x->up.done || !relay_head(&x->up, origin, &ret->moved))
+	if (x->up_done)
 		return RELAY_WAIT;
-	r = relay_body(&x->up, client, origin, &ret->moved);
-	if (r == -EBADMSG) {
-		ret->detail = "the request body is malformed";
-		return RELAY_BAD_BODY;
+	if (!x->up_ended) {
+		r = relay_body(&x->down, &x->up, &ret->moved);
+		if (r == -EBADMSG) {
+			ret->detail = "the request body is malformed or cut short";
+			return RELAY_BAD_BODY;
+		}
+		if (r == -ECONNRESET)
+			return RELAY_GONE;
+		x->up_ended = r == STREAM_END;
 	}
-	if (r == 0 && leg_over(client)) {
-		ret->detail = "the request body is cut short";
-		return client->broken ? RELAY_GONE : RELAY_BAD_BODY;
-	}
-	return RELAY_WAIT; /* a broken origin may still have answered: relay_down() tells */
+	x->up_done = x->up_ended && stream_sent(&x->up);
+	return RELAY_WAIT; /* a broken upstream may still have answered: relay_down() tells */
 }
 
 /* ---- down */
 
-static int relay_failed(struct relay_outcome *ret, const char *detail)
+static enum relay_result relay_failed(struct relay_outcome *ret, const char *detail)
 {
 	ret->category = CATEGORY_UPSTREAM_CONNECT;
 	ret->detail = detail;
 	return RELAY_FAILED;
 }
 
-/* The final head: decides the framing towards the client. */
-static int relay_final(struct exchange *x, const struct msg *m, struct relay_outcome *ret)
+/* The final head. */
+static enum relay_result relay_final(struct exchange *x, const struct msg *m, struct relay_outcome *ret)
 {
-	bool open_ended = m->framing == FRAMING_CHUNKED || m->framing == FRAMING_CLOSE;
+	struct msg out;
 
 	x->event.status = m->status;
 	x->origin_keep = m->keep_alive && !m->doubtful;
-	x->down.chunked = open_ended && !x->client_10;
-	x->down_close = open_ended && x->client_10;
-	if (!x->up.done || x->down_close || x->c->seat->worker->draining)
-		x->client_keep = false;
-	h1_body_init(&x->down.body, m->framing, m->length);
-	x->down.headed = true;
-	if (rewrite_response_head(&(struct rewrite_response){.msg = m,
-					  .chunked = x->down.chunked,
-					  .close = !x->client_keep,
-					  .client_10 = x->client_10},
-		    &x->down.head) < 0)
+	if (!x->up_done || x->c->seat->worker->draining)
+		x->down.keep = false;
+	x->headed = true;
+	x->down_ended = m->framing == FRAMING_NONE;
+	rewrite_response_head(m, &out);
+	if (stream_send_head(&x->down, &out, x->down_ended) < 0)
 		return relay_failed(ret, "the response head cannot be forwarded");
-	buf_done(&x->up.head); /* no second try from here on, and no use for what it holds */
+	head_done(&x->head); /* no second try from here on, and no use for what it holds */
+	return RELAY_WAIT;
+}
+
+/* 101: from here on bytes. */
+static enum relay_result relay_switch(struct exchange *x, const struct msg *m, struct relay_outcome *ret)
+{
+	struct msg out;
+
+	rewrite_response_head(m, &out);
+	ret->detail = upgrade_accept(&x->upgrade, m, &out);
+	if (ret->detail)
+		return relay_failed(ret, ret->detail);
+	x->event.status = m->status;
+	x->headed = x->switched = true;
+	x->origin_keep = x->down.keep = false;
+	if (stream_send_head(&x->down, &out, false) < 0)
+		return relay_failed(ret, "the response head cannot be forwarded");
 	return RELAY_WAIT;
 }
 
 /* 1xx: forwarded to clients that know them (RFC 9110 section 15.2). */
-static int relay_interim(struct exchange *x, const struct msg *m, struct relay_outcome *ret)
+static enum relay_result relay_interim(struct exchange *x, const struct msg *m, struct relay_outcome *ret)
 {
+	struct msg out;
+
 	if (m->status == 101)
-		return relay_failed(ret, "the server switched protocols without being asked");
+		return relay_switch(x, m, ret);
 	if (++x->interim > RELAY_INTERIM)
 		return relay_failed(ret, "too many interim responses");
-	if (!x->client_10 &&
-		rewrite_response_head(&(struct rewrite_response){.msg = m}, &x->down.head) < 0)
+	rewrite_response_head(m, &out);
+	if (stream_send_head(&x->down, &out, false) < 0)
 		return relay_failed(ret, "an interim response cannot be forwarded");
 	return RELAY_WAIT;
 }
 
-static int relay_response_head(struct exchange *x, struct relay_outcome *ret)
+static enum relay_result relay_head(struct exchange *x, struct relay_outcome *ret)
 {
-	struct leg *origin = x->origin->leg;
-
-	while (!x->down.headed) {
-		struct slice in = leg_readable(origin);
-		const char *why;
+	while (!x->headed) {
+		const char *why = "";
 		struct msg m;
-		size_t used;
-		int r = in.n ? h1_response_parse(in, &x->scan, x->head_request, &m, &used, &why)
-			     : 0;
+		enum relay_result result;
+		int r = stream_head(&x->up, &m, &why);
 
+		if (r == -ECONNRESET && x->repeatable && stream_untouched(&x->up))
+			return RELAY_REPEAT;
+		if (r == -ECONNRESET && x->up.code) {
+			ret->detail = why;
+			return RELAY_RESET;
+		}
 		if (r < 0)
 			return relay_failed(ret, why);
-		if (r == 0) {
-			if (!origin->ended && !origin->broken)
-				return RELAY_WAIT;
-			if (!in.n && !x->interim && x->origin->reused && x->repeatable)
-				return RELAY_REPEAT;
-			return relay_failed(ret, "the server closed the connection before its "
-						 "response was complete");
+		if (r != STREAM_DATA)
+			return RELAY_WAIT;
+		result = m.status < 200 ? relay_interim(x, &m, ret) : relay_final(x, &m, ret);
+		if (result != RELAY_WAIT)
+			return result;
+		stream_head_taken(&x->up, &m);
+		if (x->switched) {
+			stream_h1_raw(&x->up);
+			stream_h1_raw(&x->down);
+			x->up_ended = x->up_done = false;
 		}
-		r = m.status < 200 ? relay_interim(x, &m, ret) : relay_final(x, &m, ret);
-		if (r != RELAY_WAIT)
-			return r;
-		leg_consume(origin, used);
 		ret->moved = true;
 	}
 	return RELAY_WAIT;
@@ -185,41 +190,37 @@ static int relay_response_head(struct exchange *x, struct relay_outcome *ret)
 
 static enum relay_result relay_down(struct exchange *x, struct relay_outcome *ret)
 {
-	struct leg *client = x->c->leg, *origin = x->origin->leg;
-	int r = relay_response_head(x, ret);
+	enum relay_result result = relay_head(x, ret);
+	int r;
 
-	if (r != RELAY_WAIT)
-		return (enum relay_result)r;
-	if (!relay_head(&x->down, client, &ret->moved))
-		return client->broken ? RELAY_GONE : RELAY_WAIT;
-	if (!x->down.headed)
-		return RELAY_WAIT;
-	r = relay_body(&x->down, origin, client, &ret->moved);
-	if (r == 0 && leg_over(origin)) {
-		if (origin->broken || h1_body_eof(&x->down.body) < 0)
-			r = -EBADMSG;
-		else
-			r = relay_finish(&x->down, client) < 0 ? -EPIPE : 1;
+	if (result != RELAY_WAIT || !x->headed)
+		return result;
+	if (!x->down_ended) {
+		r = relay_body(&x->up, &x->down, &ret->moved);
+		if (r == -EBADMSG)
+			return relay_failed(ret, "the response body is malformed or cut short");
+		if (r == -ECONNRESET) {
+			ret->detail = "the server broke the response off";
+			return RELAY_RESET;
+		}
+		if (r == -EPIPE)
+			return RELAY_GONE;
+		x->down_ended = r == STREAM_END;
 	}
-	if (r == -EBADMSG)
-		return (enum relay_result)relay_failed(
-			ret, "the response body is malformed or cut short");
-	if (r == -EPIPE)
-		return RELAY_GONE;
-	return r == 1 ? RELAY_DONE : RELAY_WAIT;
+	if (!x->down_ended || !stream_sent(&x->down) || (x->switched && !x->up_done))
+		return RELAY_WAIT;
+	return RELAY_DONE;
 }
 
 enum relay_result relay_step(struct exchange *x, struct relay_outcome *ret)
 {
-	struct leg *origin = x->origin->leg;
 	enum relay_result r;
 
 	*ret = (struct relay_outcome){0};
-	if (x->c->leg->broken)
+	if (stream_broken(&x->down))
 		return RELAY_GONE;
 	r = relay_up(x, ret);
 	if (r == RELAY_WAIT)
 		r = relay_down(x, ret);
-	leg_flush(origin);
 	return r;
 }

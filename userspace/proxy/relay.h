@@ -12,7 +12,8 @@ struct exchange;
 enum relay_result {
 	RELAY_WAIT, /* all that could move has moved */
 	RELAY_DONE, /* the response is written to its last byte */
-	RELAY_REPEAT, /* the pooled connection ended without a byte of a response */
+	RELAY_REPEAT, /* the upstream ended it without having acted on the request, which may be sent again */
+	RELAY_RESET, /* the upstream broke it off (x->up.code, if it is of HTTP/2): detail */
 	RELAY_FAILED, /* the upstream's fault: outcome->category, detail */
 	RELAY_BAD_BODY, /* the client's request body is malformed: detail */
 	RELAY_GONE, /* the client is gone */

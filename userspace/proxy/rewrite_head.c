@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite_head.c – see rewrite_head.h. Fields keep their order; every name and value passes h1_write_field(), which
- * refuses what could end a line, so a value that was put in cannot add a field.
+ * rewrite_head.c – see rewrite_head.h. Fields keep their order. That no value can end a line is checked where a head is
+ * written (h1_write_field()), so a value that was put in cannot add a field.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "http/fields.h"
-#include "http/h1_write.h"
 #include "policy/hosts.h"
 #include "proxy/rewrite_head.h"
 
@@ -27,15 +26,14 @@ static bool rewrite_is_override(struct slice name)
 	return false;
 }
 
-static int rewrite_host(const struct rewrite_request *r, struct buf *out)
+static struct slice rewrite_authority(const struct rewrite_request *r, struct rewritten *ret)
 {
 	bool v6 = r->host->is_ip && strchr(r->host->text, ':');
-	char text[LIMIT_NAME + 16];
-	int n = snprintf(text, sizeof(text), v6 ? "[%s]" : "%s", r->host->text);
+	int n = snprintf(ret->authority, sizeof(ret->authority), v6 ? "[%s]" : "%s", r->host->text);
 
 	if (r->port != (r->tls ? 443 : 80))
-		n += snprintf(text + n, sizeof(text) - (size_t)n, ":%u", r->port);
-	return h1_write_field(out, SLICE("host"), slice_of(text, (size_t)n));
+		n += snprintf(ret->authority + n, sizeof(ret->authority) - (size_t)n, ":%u", r->port);
+	return slice_of(ret->authority, (size_t)n);
 }
 
 static bool rewrite_drops(const struct rewrite_request *r, const struct field *f)
@@ -49,34 +47,43 @@ static bool rewrite_drops(const struct rewrite_request *r, const struct field *f
 	return r->msg->minor == 0 && slice_ieq(f->name, SLICE("expect"));
 }
 
-int rewrite_request_head(const struct rewrite_request *r, struct buf *out)
+/* Everything of a head but its fields. */
+static void rewrite_start(const struct msg *m, struct msg *ret)
 {
-	int e = h1_write_request_line(out, r->msg->method, r->path);
+	size_t n = offsetof(struct msg, fields);
 
-	e = e ? e : rewrite_host(r, out);
-	for (unsigned i = 0; !e && i < r->msg->nfields; i++)
-		if (!rewrite_drops(r, &r->msg->fields[i]))
-			e = h1_write_field(out, r->msg->fields[i].name,
-				swap_value(r->plan, r->swap, r->values, i));
-	if (!e && r->msg->framing == FRAMING_CHUNKED)
-		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
-	return e ? e : h1_write_head_end(out);
+	memcpy(ret, m, n);
+	ret->nfields = 0;
+	ret->upgrade = (struct slice){0};
 }
 
-int rewrite_response_head(const struct rewrite_response *r, struct buf *out)
+void rewrite_request_head(const struct rewrite_request *r, struct rewritten *ret)
 {
-	const struct msg *m = r->msg;
-	int e = h1_write_status_line(out, m->status, m->reason, 1);
+	struct msg *out = &ret->msg;
 
-	for (unsigned i = 0; !e && i < m->nfields; i++)
+	rewrite_start(r->msg, out);
+	out->target = r->path;
+	out->scheme = r->tls ? SLICE("https") : SLICE("http");
+	out->authority = rewrite_authority(r, ret);
+	out->upgrade = r->upgrade;
+	out->takes_trailers = fields_has_token(r->msg, SLICE("te"), SLICE("trailers"));
+	for (unsigned i = 0; i < r->msg->nfields; i++) {
+		const struct field *f = &r->msg->fields[i];
+		struct slice value;
+
+		if (rewrite_drops(r, f))
+			continue;
+		value = swap_value(r->plan, r->swap, r->values, i);
+		out->fields[out->nfields++] = (struct field){
+			.name = f->name, .value = value, .secret = value.p != f->value.p};
+	}
+}
+
+void rewrite_response_head(const struct msg *m, struct msg *ret)
+{
+	rewrite_start(m, ret);
+	for (unsigned i = 0; i < m->nfields; i++)
 		if (!fields_drop_response(m->fields[i].name) &&
 			!fields_named_by_connection(m, m->fields[i].name))
-			e = h1_write_field(out, m->fields[i].name, m->fields[i].value);
-	if (!e && r->chunked)
-		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
-	if (!e && m->status >= 200 && r->close)
-		e = h1_write_field(out, SLICE("connection"), SLICE("close"));
-	else if (!e && m->status >= 200 && r->client_10)
-		e = h1_write_field(out, SLICE("connection"), SLICE("keep-alive"));
-	return e ? e : h1_write_head_end(out);
+			ret->fields[ret->nfields++] = m->fields[i];
 }

@@ -66,28 +66,31 @@ static void tunnel_keep_alive(int fd)
 			sizeof(options[i].value)); /* without it a dead upstream is found later */
 }
 
-static void tunnel_ready(void *user, enum category why, const char *detail)
+static struct connection *tunnel_of(struct origin_user *user)
 {
-	struct connection *c = user;
+	return container_of(user, struct connection, tunnel.upstream);
+}
+
+static void tunnel_ready(struct origin_user *user, enum category why, const char *detail)
+{
+	struct connection *c = tunnel_of(user);
 	struct tunnel *t = &c->tunnel;
 
-	if (why != CATEGORY_NONE)
-		t->origin = NULL;
 	if (c->state == CONNECTION_DEAD)
 		return; /* ended earlier in this batch: connection_reap() lets go of what there is */
 	if (why == CATEGORY_NONE) {
 		t->ready = true;
-		tunnel_keep_alive(t->origin->leg->fd);
-		leg_window(t->origin->leg, TUNNEL_WINDOW);
+		tunnel_keep_alive(t->upstream.origin->leg->fd);
+		leg_window(t->upstream.origin->leg, TUNNEL_WINDOW);
 	} else {
 		connection_refuse(c, why, detail);
 	}
 	connection_step(c);
 }
 
-static void tunnel_progress(void *user)
+static void tunnel_progress(struct origin_user *user)
 {
-	connection_step(user);
+	connection_step(tunnel_of(user));
 }
 
 static const struct origin_events tunnel_events = {
@@ -96,10 +99,13 @@ static const struct origin_events tunnel_events = {
 /* Many of a sandbox that begin at once wait for their turn at the resolver. */
 void tunnel_dial(struct connection *c)
 {
-	struct origin_want want = {.host = &c->host, .port = c->who.asked.port, .fresh = true};
+	struct origin_want want = {.host = &c->host,
+		.port = c->who.asked.port,
+		.version = ORIGIN_H1,
+		.fresh = true};
 
-	c->tunnel.origin = origin_get(c->seat, &want, &tunnel_events, c);
-	if (c->tunnel.origin)
+	c->tunnel.upstream.events = &tunnel_events;
+	if (origin_get(c->seat, &want, &c->tunnel.upstream))
 		return;
 	if (loop_now(c->seat->worker->loop) - c->began > TIME_DNS)
 		connection_refuse(
@@ -115,17 +121,15 @@ void tunnel_drop(struct connection *c)
 	if (t->counted)
 		sandbox_count(&c->seat->sandbox->tunnels_open, -1);
 	t->ready = t->counted = false;
-	if (!t->origin)
-		return;
 	if (c->reset)
-		origin_break(TAKE_PTR(t->origin));
+		origin_break(&t->upstream);
 	else
-		origin_put(TAKE_PTR(t->origin), false);
+		origin_put(&t->upstream, false);
 }
 
 bool tunnel_spoke(const struct connection *c)
 {
-	struct leg *server = c->tunnel.ready ? c->tunnel.origin->leg : NULL;
+	struct leg *server = c->tunnel.ready ? c->tunnel.upstream.origin->leg : NULL;
 
 	return server && (leg_readable(server).n || server->ended || server->broken);
 }
@@ -192,7 +196,7 @@ static bool tunnel_judge(struct connection *c)
 /* One side has ended; the other one has not, or not been told all of it. */
 static bool tunnel_half(const struct connection *c)
 {
-	const struct leg *client = c->leg, *server = c->tunnel.origin->leg;
+	const struct leg *client = c->leg, *server = c->tunnel.upstream.origin->leg;
 
 	return client->shut || server->shut || client->broken || server->broken;
 }
@@ -211,7 +215,7 @@ static bool tunnel_pump(struct leg *from, struct leg *to)
 /* One is broken: the other is told behind the bytes that came before. */
 static bool tunnel_broken(const struct connection *c)
 {
-	struct leg *client = c->leg, *server = c->tunnel.origin->leg;
+	struct leg *client = c->leg, *server = c->tunnel.upstream.origin->leg;
 
 	if (client->broken)
 		return server->broken || (!leg_readable(client).n && leg_drained(server));
@@ -221,7 +225,7 @@ static bool tunnel_broken(const struct connection *c)
 static void tunnel_move(struct connection *c)
 {
 	struct tunnel *t = &c->tunnel;
-	struct leg *client = c->leg, *server = t->origin->leg;
+	struct leg *client = c->leg, *server = t->upstream.origin->leg;
 	bool moved = false;
 
 	if (!t->judging || tunnel_judge(c))
@@ -247,7 +251,7 @@ void tunnel_start(struct connection *c, enum verdict_way way, bool judging)
 {
 	c->tunnel.way = way;
 	c->tunnel.judging = judging;
-	if (!c->tunnel.origin)
+	if (!c->tunnel.upstream.origin)
 		tunnel_dial(c);
 }
 
@@ -274,7 +278,7 @@ void tunnel_expired(struct connection *c)
 {
 	struct tunnel *t = &c->tunnel;
 
-	if (!t->origin) {
+	if (!t->upstream.origin) {
 		tunnel_dial(c);
 	} else if (t->hurried) {
 		connection_refuse(
@@ -284,6 +288,6 @@ void tunnel_expired(struct connection *c)
 		connection_break(c);
 	} else if (t->ready) {
 		leg_relax(c->leg);
-		leg_relax(t->origin->leg);
+		leg_relax(t->upstream.origin->leg);
 	}
 }

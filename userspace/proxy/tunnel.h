@@ -6,13 +6,13 @@
 #include <stdbool.h>
 
 #include "model/verdict.h"
+#include "proxy/origin.h"
 
 struct connection;
-struct origin;
 
 /* A part of its connection, zeroed with it. */
 struct tunnel {
-	struct origin *origin; /* while it is dialled and used */
+	struct origin_user upstream; /* while it is dialled and used */
 	enum verdict_way way; /* which of the two raw ones; set by tunnel_start() */
 	bool ready; /* the upstream is connected */
 	bool counted; /* … and the connection is a tunnel: it is among the sandbox's */

@@ -41,6 +41,7 @@ enum {
 	WORKER_ENTRIES = 1024,
 	WORKER_LEGS = 16384,
 	WORKER_CONNECTIONS = 8192,
+	WORKER_EXCHANGES = 16384,
 	WORKER_LOOKUPS = 16384,
 	WORKER_QUERIES = 16384,
 	WORKER_RECORDS =
@@ -316,7 +317,7 @@ static int worker_slabs(struct worker *w)
 	int r = slab_init(&w->legs, sizeof(struct leg), WORKER_LEGS);
 
 	r = r ? r : slab_init(&w->connections, sizeof(struct connection), WORKER_CONNECTIONS);
-	r = r ? r : slab_init(&w->exchanges, sizeof(struct exchange), WORKER_CONNECTIONS);
+	r = r ? r : slab_init(&w->exchanges, sizeof(struct exchange), WORKER_EXCHANGES);
 	r = r ? r : slab_init(&w->origins, sizeof(struct origin), WORKER_CONNECTIONS);
 	r = r ? r : slab_init(&w->seats, sizeof(struct seat), LIMIT_SANDBOXES);
 	r = r ? r : slab_init(&w->lookups, sizeof(struct lookup), WORKER_LOOKUPS);
@@ -338,6 +339,7 @@ int worker_new(struct shared *shared, unsigned index, struct worker **ret)
 	w->shared = shared;
 	w->index = index;
 	pool_init(&w->pool);
+	pool_init(&w->dials);
 	r = worker_slabs(w);
 	r = r ? r : loop_new(&setup, &w->loop);
 	r = r ? r : loop_buffers(w->loop);

@@ -31,7 +31,7 @@ enum {
 	WORKER_OP_NAMES,
 };
 
-enum { SEAT_CLIENTS = 8 };
+enum { SEAT_CLIENTS = 8, WORKER_H1_HOSTS = 256 };
 
 /* A sandbox as one worker sees it. Lives from SEAT_TAKE to the moment when nothing of it is left. */
 struct seat {
@@ -67,7 +67,9 @@ struct worker {
 	struct tls_server *tls_server;
 	struct tls_client *tls_client; /* with the default roots, for every sandbox */
 	struct leaves *leaves;
-	struct pool pool;
+	struct pool pool; /* connections to upstreams that can be used */
+	struct pool dials; /* … that are being made, and can be shared */
+	uint64_t h1_hosts[WORKER_H1_HOSTS]; /* hashes */
 	struct journal journal;
 	bool single_receives; /* the kernel cannot bound a multishot receive */
 	struct mail end; /* there and back */

@@ -94,8 +94,9 @@ static int client_expect_address(SSL *ssl, const struct addr *ip)
 }
 
 int tls_client_engine(struct tls_client *client, struct buf *rx, struct buf *tx, struct slice host,
-	const struct addr *ip, struct tls_engine **ret)
+	const struct addr *ip, bool h2, struct tls_engine **ret)
 {
+	static const unsigned char both[] = "\x02h2\x08http/1.1";
 	struct tls_engine *e;
 	int r;
 
@@ -106,6 +107,8 @@ int tls_client_engine(struct tls_client *client, struct buf *rx, struct buf *tx,
 		return r;
 	r = ip ? client_expect_address(tls_engine_ssl(e), ip)
 	       : client_expect_name(tls_engine_ssl(e), host);
+	if (r == 0 && h2 && SSL_set_alpn_protos(tls_engine_ssl(e), both, sizeof(both) - 1) != 0)
+		r = -ENOMEM;
 	if (r < 0) {
 		tls_engine_free(e);
 		return r;

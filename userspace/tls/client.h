@@ -25,10 +25,10 @@ void tls_client_free(struct tls_client *client);
  * the first tls_engine_handshake(). With ip the certificate must carry that address as iPAddress
  * and no SNI is sent (RFC 6066 section 3); otherwise it must carry the name as dNSName. Until the
  * handshake is done tls_engine_write() takes nothing: no byte of a request leaves for an origin
- * that was not verified. Offers ALPN "http/1.1". rx and tx are borrowed until tls_engine_free(). 0,
+ * that was not verified. Offers ALPN "http/1.1", and before it "h2" if asked to. rx and tx are borrowed until tls_engine_free(). 0,
  * -EINVAL for the name, -ENOMEM.
  */
 int tls_client_engine(struct tls_client *client, struct buf *rx, struct buf *tx, struct slice host,
-	const struct addr *ip, struct tls_engine **ret);
+	const struct addr *ip, bool h2, struct tls_engine **ret);
 
 #endif

@@ -24,6 +24,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "base/cleanup.h"
 #include "tls/server.h"
 #include "tls/tls_internal.h"
 
@@ -42,19 +43,20 @@ static int server_name(SSL *ssl, int *alert, void *arg)
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* "http/1.1" if it is among what is offered; otherwise as if ALPN were not known here: no answer,
- * no alert. */
+/* "h2" if it is among what is offered, else "http/1.1"; otherwise as if ALPN were not known here: no answer, no alert. */
 static int server_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n,
 	const unsigned char *offered, unsigned n, void *arg)
 {
+	const struct slice ours[] = {SLICE("http/1.1")};
+
 	(void)ssl, (void)arg;
-	for (unsigned i = 0; i < n; i += 1u + offered[i]) {
-		if (!slice_eq(slice_of(offered + i + 1, offered[i]), SLICE("http/1.1")))
-			continue;
-		*ret = offered + i + 1;
-		*ret_n = offered[i];
-		return SSL_TLSEXT_ERR_OK;
-	}
+	for (unsigned o = 0; o < ARRAY_SIZE(ours); o++)
+		for (unsigned i = 0; i < n; i += 1u + offered[i])
+			if (slice_eq(slice_of(offered + i + 1, offered[i]), ours[o])) {
+				*ret = offered + i + 1;
+				*ret_n = offered[i];
+				return SSL_TLSEXT_ERR_OK;
+			}
 	return SSL_TLSEXT_ERR_NOACK;
 }
 

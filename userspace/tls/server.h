@@ -28,8 +28,8 @@ void tls_server_free(struct tls_server *server);
 
 /*
  * An engine that waits for a ClientHello in rx (all of it: the bytes that were sniffed are left
- * there). rx and tx are borrowed until tls_engine_free(). ALPN: "http/1.1" when the client offers
- * it; otherwise the extension is not answered, also when only others were offered (RFC 7301 section
+ * there). rx and tx are borrowed until tls_engine_free(). ALPN: "h2" when the client offers it, else
+ * "http/1.1"; otherwise the extension is not answered, also when only others were offered (RFC 7301 section
  * 3.1 permits it), and the client goes on with HTTP/1.1 or not at all (TLS-03). 0, -ENOMEM.
  */
 int tls_server_engine(struct tls_server *server, struct buf *rx, struct buf *tx,

@@ -8,7 +8,7 @@
 static bool pool_same(const struct pool_key *a, const struct pool_key *b)
 {
 	return a->seat == b->seat && a->trust == b->trust && a->credentials == b->credentials &&
-	       a->port == b->port && a->tls == b->tls && strcmp(a->host, b->host) == 0;
+	       a->port == b->port && a->tls == b->tls && a->version == b->version && strcmp(a->host, b->host) == 0;
 }
 
 void pool_init(struct pool *p)
@@ -42,15 +42,21 @@ struct pool_item *pool_put(struct pool *p, struct pool_item *item)
 	return oldest;
 }
 
+struct pool_item *pool_find(const struct pool *p, const struct pool_key *key)
+{
+	for (struct pool_item *i = p->head.next; i != &p->head; i = i->next)
+		if (pool_same(&i->key, key))
+			return i;
+	return NULL;
+}
+
 struct pool_item *pool_take(struct pool *p, const struct pool_key *key)
 {
-	for (struct pool_item *i = p->head.next; i != &p->head; i = i->next) {
-		if (!pool_same(&i->key, key))
-			continue;
-		pool_remove(p, i);
-		return i;
-	}
-	return NULL;
+	struct pool_item *item = pool_find(p, key);
+
+	if (item)
+		pool_remove(p, item);
+	return item;
 }
 
 struct pool_item *pool_take_seat(struct pool *p, const void *seat)

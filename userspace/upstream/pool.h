@@ -18,6 +18,7 @@ struct pool_key {
 	uint64_t credentials; /* hash of the names of the credentials that were put in; 0 = none */
 	uint16_t port;
 	bool tls;
+	uint8_t version; /* the owner's, of HTTP */
 	char host[LIMIT_NAME + 1];
 };
 
@@ -34,6 +35,8 @@ struct pool {
 void pool_init(struct pool *p);
 /* Puts an idle item in. Returns the least recently used one, taken out, when there are more than LIMIT_POOL_IDLE. */
 struct pool_item *pool_put(struct pool *p, struct pool_item *item);
+/* One with that key, which stays; or NULL. */
+struct pool_item *pool_find(const struct pool *p, const struct pool_key *key);
 /* Takes one with that key out, or returns NULL. */
 struct pool_item *pool_take(struct pool *p, const struct pool_key *key);
 /* Takes any of that seat out, or returns NULL. */
