@@ -65,7 +65,7 @@ UNIT_base     := buf fault fdpass file json keyfile keyring secret slab
 UNIT_model    := addr category range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
-UNIT_http     := fields authority target h1_head h1_body h1_write
+UNIT_http     := fields authority target h1_head h1_trailers h1_body h1_write
 UNIT_dns      := wire records answers
 UNIT_policy   := alabel hosts policy policy_check
 UNIT_cred     := credset examples placeholder source
@@ -78,7 +78,7 @@ UNIT_control  := socket
 UNIT_ctl      := show
 UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystore notes unix_paths
 UNIT_proxy    := decide first journal notes prepared pulse refusal refuse rewrite_head synthetic synthetic_record
-FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire dns_records policy swap synthetic_record \
+FUZZERS       := sniff h1_request h1_response h1_body h1_trailers yaml hosts dns_wire dns_records policy swap synthetic_record \
             authority hook keystore
 
 LINK_base     := base
@@ -263,6 +263,7 @@ FUZZ_sniff       := tls/sniff
 FUZZ_h1_request  := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
 FUZZ_h1_response := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
 FUZZ_h1_body     := http/h1_body http/fields
+FUZZ_h1_trailers := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
 FUZZ_authority   := http/authority http/target model/addr
 FUZZ_yaml        := base/fault
 FUZZ_hosts       := policy/alabel model/addr

@@ -59,12 +59,23 @@ static const struct {
 		    "Trailer: x\r\nUpgrade: websocket\r\nHTTP2-Settings: AAMAAABk\r\n"
 		    "Proxy-Authorization: Basic eDp5\r\nProxy-Authenticate: Basic\r\n"
 		    "Connection: close\r\n" END,
-		"a.test", 80, 0, START OWN "X: 1\r\n" END},
+		"a.test", 80, 0, START OWN "X: 1\r\nte: trailers\r\nconnection: te\r\n" END},
 	{START HOST "X-One: 1\r\nX-Two: 2\r\nx-three: 3\r\nX-Four: 4\r\n"
 		    "Connection: x-one,, X-TWO\r\nconnection:close,\tX-Three\r\n" END,
 		"a.test", 80, 0, START OWN "X-Four: 4\r\n" END},
 	{START HOST "Authorization: Bearer t\r\nConnection: host, authorization\r\n" END, "a.test",
 		80, 0, START OWN END},
+
+	/* trailers: whether they are taken is told anew, of what may come only chunks can speak */
+	{START HOST "TE: deflate, Trailers\r\nConnection: TE\r\nX: 1\r\n" END, "a.test", 80, 0,
+		START OWN "X: 1\r\nte: trailers\r\nconnection: te\r\n" END},
+	{START HOST "TE: deflate\r\nTE: gzip;q=0.1\r\n" END, "a.test", 80, 0, START OWN END},
+	{"GET /p HTTP/1.0\r\n" HOST "TE: trailers\r\n" END, "a.test", 80, 0,
+		"GET /p HTTP/1.1\r\n" OWN END},
+	{POST HOST "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n" END, "a.test", 80, 0,
+		POST OWN "Trailer: X-Sum\r\ntransfer-encoding: chunked\r\n" END},
+	{POST HOST "Trailer: X-Sum\r\nContent-Length: 5\r\n" END, "a.test", 80, 0,
+		POST OWN "Content-Length: 5\r\n" END},
 
 	/* framing */
 	{POST HOST "Content-Length: 5\r\n" END, "a.test", 80, 0,
@@ -302,6 +313,11 @@ static const struct {
 		"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n" END},
 	{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" END, CLOSE | CLIENT_10,
 		"HTTP/1.1 200 OK\r\nconnection: close\r\n" END},
+	/* trailers go with chunks only */
+	{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n" END, CHUNKED,
+		"HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\ntransfer-encoding: chunked\r\n" END},
+	{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n" END,
+		CLOSE | CLIENT_10, "HTTP/1.1 200 OK\r\nconnection: close\r\n" END},
 	/* the length that a GET would have had stays */
 	{"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n" END, TO_HEAD,
 		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n" END},

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "http/fields.h"
 #include "http/h1_write.h"
+#include "model/msg.h"
 
 static int h1_write_pieces(struct buf *out, const struct slice *pieces, size_t count)
 {
@@ -90,4 +91,15 @@ size_t h1_write_chunk_head(uint8_t ret[H1_CHUNK_HEAD_MAX], size_t n)
 
 	memcpy(ret, text, (size_t)used);
 	return (size_t)used;
+}
+
+int h1_write_trailers(struct buf *out, const struct msg *trailers)
+{
+	int r = h1_write_pieces(out, &SLICE("0\r\n"), 1);
+
+	for (unsigned i = 0; r == 0 && i < trailers->nfields; i++)
+		if (fields_trailer_allowed(trailers->fields[i].name))
+			r = h1_write_field(
+				out, trailers->fields[i].name, trailers->fields[i].value);
+	return r ? r : h1_write_head_end(out);
 }

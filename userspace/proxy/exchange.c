@@ -336,6 +336,7 @@ static void exchange_keep(struct exchange *x, const struct msg *m)
 	x->repeatable = m->framing == FRAMING_NONE && exchange_safe(m->method);
 	x->up.headed = true;
 	x->up.chunked = m->framing == FRAMING_CHUNKED;
+	x->up.trailers = !fields_connection_names(m);
 	h1_body_init(&x->up.body, m->framing, m->length);
 	record_request_start(x);
 	audit_text(x->event.method, sizeof(x->event.method), m->method);

@@ -23,9 +23,11 @@ struct exchange_side {
 	struct buf
 		head; /* rewritten; the request's may hold a secret, and is kept until there is a response */
 	size_t sent; /* bytes of it that were written to the leg */
+	size_t scan; /* the parsers': of the head, then of the trailers */
 	struct h1_body body; /* taken out of its framing */
 	bool headed; /* the head is complete in `head` */
 	bool chunked; /* put into chunks on the way out */
+	bool trailers; /* those that come are forwarded */
 	bool done; /* the last byte of the body has been written */
 };
 
@@ -35,7 +37,6 @@ struct exchange {
 	struct origin *origin;
 	struct credset *credentials; /* the snapshot that the swap was judged by */
 	struct exchange_side up, down;
-	size_t scan; /* h1_response_parse()'s */
 
 	struct host host;
 	uint16_t port;

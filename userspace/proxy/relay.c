@@ -6,11 +6,15 @@
  *	down	interim heads, the final head, then the response body
  *
  * A body is taken out of its framing and put into ours in pieces that fit the other leg's room; a leg whose buffer is
- * full stops its peer. When the response is complete before the request body is, the rest of the request is not wanted
+ * full stops its peer. Behind a chunked body comes its trailer section, which goes on as a whole where the body goes out
+ * in chunks again, and is checked and dropped where it does not.
+ *
+ * When the response is complete before the request body is, the rest of the request is not wanted
  * any more, and both connections end with this exchange.
  */
 #include <errno.h>
 
+#include "http/fields.h"
 #include "http/h1_head.h"
 #include "http/h1_write.h"
 #include "proxy/connection.h"
@@ -24,6 +28,9 @@
 enum {
 	RELAY_FRAME = 64, /* chunk framing around one piece, and the last chunk */
 	RELAY_PIECE = 512, /* less room than this is waited for */
+	RELAY_TRAILERS =
+		H1_BODY_TRAILER_MAX + LIMIT_FIELDS +
+		RELAY_FRAME, /* the same for trailers: we write a space behind each colon */
 	RELAY_INTERIM = 32, /* 1xx heads of one response */
 };
 
@@ -60,6 +67,44 @@ static int relay_finish(struct exchange_side *s, struct leg *to)
 	return s->chunked ? leg_write(to, H1_LAST_CHUNK) : 0;
 }
 
+static int relay_write_trailers(struct leg *to, const struct msg *trailers)
+{
+	struct buf out;
+	int r;
+
+	buf_init(&out, RELAY_TRAILERS);
+	r = h1_write_trailers(&out, trailers);
+	r = r ? r : leg_write(to, buf_slice(&out));
+	buf_done(&out);
+	return r;
+}
+
+/* The data has ended: the section behind it. Answers like relay_body(). */
+static int relay_trailers(struct exchange_side *s, struct leg *from, struct leg *to, bool *moved)
+{
+	const char *why;
+	struct msg m;
+	size_t used;
+	int r;
+
+	if (leg_room(to) < RELAY_TRAILERS)
+		return to->broken ? -EPIPE : 0;
+	r = h1_trailers_parse(leg_readable(from), &s->scan, &m, &used, &why);
+	if (r == 0)
+		return from->ended || from->broken ? -EBADMSG : 0;
+	if (r < 0)
+		return -EBADMSG;
+	if (s->chunked && s->trailers && m.nfields) {
+		s->done = true;
+		r = relay_write_trailers(to, &m);
+	} else {
+		r = relay_finish(s, to);
+	}
+	leg_consume(from, used);
+	*moved = true;
+	return r < 0 ? -EPIPE : 1;
+}
+
 /* 1 the body is written to its end, 0 not yet, -EBADMSG it is malformed, -EPIPE the other leg is broken. */
 static int relay_body(struct exchange_side *s, struct leg *from, struct leg *to, bool *moved)
 {
@@ -80,6 +125,8 @@ static int relay_body(struct exchange_side *s, struct leg *from, struct leg *to,
 		*moved |= used > 0;
 		if (r == 1)
 			return relay_finish(s, to) < 0 ? -EPIPE : 1;
+		if (r == 2)
+			return relay_trailers(s, from, to, moved);
 		if (!used)
 			return 0;
 	}
@@ -124,6 +171,7 @@ static int relay_final(struct exchange *x, const struct msg *m, struct relay_out
 	x->event.status = m->status;
 	x->origin_keep = m->keep_alive && !m->doubtful;
 	x->down.chunked = open_ended && !x->client_10;
+	x->down.trailers = !fields_connection_names(m);
 	x->down_close = open_ended && x->client_10;
 	if (!x->up.done || x->down_close || x->c->seat->worker->draining)
 		x->client_keep = false;
@@ -161,7 +209,8 @@ static int relay_response_head(struct exchange *x, struct relay_outcome *ret)
 		const char *why;
 		struct msg m;
 		size_t used;
-		int r = in.n ? h1_response_parse(in, &x->scan, x->head_request, &m, &used, &why)
+		int r = in.n ? h1_response_parse(
+				       in, &x->down.scan, x->head_request, &m, &used, &why)
 			     : 0;
 
 		if (r < 0)

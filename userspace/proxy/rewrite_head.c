@@ -38,8 +38,16 @@ static int rewrite_host(const struct rewrite_request *r, struct buf *out)
 	return h1_write_field(out, SLICE("host"), slice_of(text, (size_t)n));
 }
 
+/* It announces trailers, which only a body in chunks can have. */
+static bool rewrite_is_trailer(struct slice name)
+{
+	return slice_ieq(name, SLICE("trailer"));
+}
+
 static bool rewrite_drops(const struct rewrite_request *r, const struct field *f)
 {
+	if (rewrite_is_trailer(f->name) && r->msg->framing != FRAMING_CHUNKED)
+		return true;
 	if (fields_hop(f->name) || slice_ieq(f->name, SLICE("host")) ||
 		fields_named_by_connection(r->msg, f->name))
 		return true;
@@ -60,7 +68,18 @@ int rewrite_request_head(const struct rewrite_request *r, struct buf *out)
 				swap_value(r->plan, r->swap, r->values, i));
 	if (!e && r->msg->framing == FRAMING_CHUNKED)
 		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
+	if (!e && fields_wants_trailers(r->msg)) {
+		e = h1_write_field(out, SLICE("te"), SLICE("trailers"));
+		e = e ? e : h1_write_field(out, SLICE("connection"), SLICE("te"));
+	}
 	return e ? e : h1_write_head_end(out);
+}
+
+static bool rewrite_drops_response(const struct rewrite_response *r, const struct field *f)
+{
+	if (rewrite_is_trailer(f->name) && !r->chunked)
+		return true;
+	return fields_drop_response(f->name) || fields_named_by_connection(r->msg, f->name);
 }
 
 int rewrite_response_head(const struct rewrite_response *r, struct buf *out)
@@ -69,8 +88,7 @@ int rewrite_response_head(const struct rewrite_response *r, struct buf *out)
 	int e = h1_write_status_line(out, m->status, m->reason, 1);
 
 	for (unsigned i = 0; !e && i < m->nfields; i++)
-		if (!fields_drop_response(m->fields[i].name) &&
-			!fields_named_by_connection(m, m->fields[i].name))
+		if (!rewrite_drops_response(r, &m->fields[i]))
 			e = h1_write_field(out, m->fields[i].name, m->fields[i].value);
 	if (!e && r->chunked)
 		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
