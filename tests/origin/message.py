@@ -13,6 +13,7 @@ class Request:
     fields: list = field(default_factory=list)  # (name, value) as received
     body: bytes = b""  # decoded
     body_raw: bytes = b""  # as received, chunk framing included
+    trailers: list = field(default_factory=list)  # (name, value) as received
     complete: bool = False
 
     def values(self, name):
@@ -33,6 +34,11 @@ class Request:
         return "close" not in tokens and self.version == "HTTP/1.1"
 
 
+def parse_field(line):
+    name, _, value = line.partition(":")
+    return name, value.strip(" \t")
+
+
 def parse_head(connection, head):
     request = Request(connection, bytes(head))
     lines = head.decode("latin-1").split("\r\n")
@@ -41,8 +47,7 @@ def parse_head(connection, head):
     request.version = parts[2] if len(parts) > 2 else ""
     for line in lines[1:]:
         if line:
-            name, _, value = line.partition(":")
-            request.fields.append((name, value.strip(" \t")))
+            request.fields.append(parse_field(line))
     return request
 
 
@@ -111,4 +116,5 @@ class Reader:
             raw += line
             if line == b"\r\n":
                 break
+            request.trailers.append(parse_field(line[:-2].decode("latin-1")))
         request.body, request.body_raw = bytes(body), bytes(raw)

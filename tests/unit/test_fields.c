@@ -45,10 +45,10 @@ static void test_token_and_value(void **state)
 static void test_hop(void **state)
 {
 	static const char *const hop[] = {"Connection", "KEEP-ALIVE", "proxy-connection",
-		"Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding",
-		"Upgrade", "HTTP2-Settings"};
+		"Proxy-Authenticate", "Proxy-Authorization", "TE", "Transfer-Encoding", "Upgrade",
+		"HTTP2-Settings"};
 	static const char *const kept[] = {"", "Host", "Content-Length", "Authorization", "T",
-		"TEE", "Connection ", "Content-Encoding", "Keep-Aliv"};
+		"TEE", "Trailer", "Connection ", "Content-Encoding", "Keep-Aliv"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(hop); i++) {
@@ -61,6 +61,79 @@ static void test_hop(void **state)
 	}
 	assert_true(fields_drop_response(SLICE("Alt-Svc")));
 	assert_false(fields_hop(SLICE("alt-svc")));
+}
+
+static void test_trailer_allowed(void **state)
+{
+	static const char *const no[] = {"Transfer-Encoding", "content-length", "Content-Type",
+		"Content-Encoding", "Content-Range", "CONTENT-ANYTHING", "content-", "Host",
+		"Authorization", "Cookie", "Set-Cookie", "Proxy-Authorization", "Cache-Control",
+		"Expect", "If-None-Match", "Range", "TE", "Trailer", "Connection", "Upgrade",
+		"Location", "WWW-Authenticate", "X-HTTP-Method-Override", "Alt-Svc", "Age", "Date",
+		"Vary", "Retry-After", "x-forwarded-for"};
+	static const char *const yes[] = {"grpc-status", "Grpc-Message", "x-bin", "ETag",
+		"Server-Timing", "Content-Digest", "content-md5", "Digest", "Signature", "Content",
+		"Hosts", "Authentication-Info", "X-Checksum", "Trace-Proto-Bin"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(no); i++)
+		assert_false(fields_trailer_allowed(slice_str(no[i])));
+	for (size_t i = 0; i < ARRAY_SIZE(yes); i++)
+		assert_true(fields_trailer_allowed(slice_str(yes[i])));
+}
+
+static struct msg with(const char *name, const char *value)
+{
+	return (struct msg){
+		.minor = 1, .nfields = 1, .fields = {{slice_str(name), slice_str(value)}}};
+}
+
+static void test_wants_trailers(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		bool wants;
+	} rows[] = {
+		{"TE", "trailers", true},
+		{"te", "deflate;q=0.5, Trailers", true},
+		{"TE", "trailers;q=0.5", false},
+		{"TE", "trailer", false},
+		{"TE", "", false},
+		{"TEE", "trailers", false},
+		{"Trailer", "trailers", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct msg m = with(rows[i].name, rows[i].value);
+
+		assert_int_equal(fields_wants_trailers(&m), rows[i].wants);
+		m.minor = 0;
+		assert_false(fields_wants_trailers(&m));
+	}
+}
+
+static void test_connection_names(void **state)
+{
+	static const struct {
+		const char *value;
+		bool names;
+	} rows[] = {
+		{"", false},
+		{"close", false},
+		{"Keep-Alive, TE,, upgrade", false},
+		{"close, X-One", true},
+		{"content-length", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct msg m = with("Connection", rows[i].value);
+
+		assert_int_equal(fields_connection_names(&m), rows[i].names);
+		m.fields[0].name = SLICE("X");
+		assert_false(fields_connection_names(&m));
+	}
 }
 
 static void test_members(void **state)
@@ -134,6 +207,9 @@ int main(void)
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_token_and_value),
 		cmocka_unit_test(test_hop),
+		cmocka_unit_test(test_trailer_allowed),
+		cmocka_unit_test(test_wants_trailers),
+		cmocka_unit_test(test_connection_names),
 		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_token_in),
 		cmocka_unit_test(test_connection),

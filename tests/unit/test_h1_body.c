@@ -42,7 +42,7 @@ static void feed(struct h1_body *b, struct slice piece, struct outcome *o)
 			break;
 		}
 		assert_true(used <= rest.n && data.n <= used);
-		assert_true(o->r == 1 || used > 0 || rest.n == 0);
+		assert_true(o->r > 0 || used > 0 || rest.n == 0);
 		assert_true(o->n + data.n < DATA_MAX);
 		if (data.n)
 			memcpy(o->data + o->n, data.p, data.n);
@@ -103,6 +103,11 @@ static void check(enum framing framing, uint64_t length, const struct row *row)
 	{                                                                                          \
 		SLICE(text rest), data, sizeof(text) - 1, 1                                        \
 	}
+/* the trailer section comes next */
+#define LAST(text, rest, data)                                                                     \
+	{                                                                                          \
+		SLICE(text rest), data, sizeof(text) - 1, 2                                        \
+	}
 #define MORE(text, data)                                                                           \
 	{                                                                                          \
 		SLICE(text), data, sizeof(text) - 1, 0                                             \
@@ -113,23 +118,24 @@ static void check(enum framing framing, uint64_t length, const struct row *row)
 	}
 
 static const struct row chunked[] = {
-	GOOD("0\r\n\r\n", "", ""),
-	GOOD("0\r\n\r\n", "GET /2 HTTP/1.1\r\n", ""),
-	GOOD("5\r\nhello\r\n0\r\n\r\n", "", "hello"),
-	GOOD("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", "5\r\n", "hello world"),
-	GOOD("1\r\n\r\r\n1\r\n\n\r\n0\r\n\r\n", "", "\r\n"),
-	GOOD("a\r\n0123456789\r\nA\r\n9876543210\r\n0\r\n\r\n", "\r\n", "01234567899876543210"),
-	GOOD("0000000000000005\r\nhello\r\n0000000000000000\r\n\r\n", "", "hello"),
-	GOOD("1f\r\n0123456789012345678901234567890\r\n0\r\n\r\n", "",
+	LAST("0\r\n", "\r\n", ""),
+	LAST("0\r\n", "\r\nGET /2 HTTP/1.1\r\n", ""),
+	LAST("5\r\nhello\r\n0\r\n", "\r\n", "hello"),
+	LAST("5\r\nhello\r\n6\r\n world\r\n0\r\n", "\r\n5\r\n", "hello world"),
+	LAST("1\r\n\r\r\n1\r\n\n\r\n0\r\n", "\r\n", "\r\n"),
+	LAST("a\r\n0123456789\r\nA\r\n9876543210\r\n0\r\n", "\r\n\r\n", "01234567899876543210"),
+	LAST("0000000000000005\r\nhello\r\n0000000000000000\r\n", "\r\n", "hello"),
+	LAST("1f\r\n0123456789012345678901234567890\r\n0\r\n", "\r\n",
 		"0123456789012345678901234567890"),
 	/* extensions are dropped */
-	GOOD("5;ext=\"a\"\r\nhello\r\n0;x\r\n\r\n", "x", "hello"),
-	GOOD("5;\r\nhello\r\n0\r\n\r\n", "", "hello"),
-	GOOD("5 ;a\r\nhello\r\n0 \t; b = c\r\n\r\n", "", "hello"),
-	GOOD("1;0123;\"\\;\xc3\xbc\"\r\nx\r\n0\r\n\r\n", "", "x"),
-	/* trailers are dropped */
-	GOOD("0\r\nX: y\r\n\r\n", "Z", ""),
-	GOOD("1\r\nx\r\n0\r\nX:\r\nContent-Length: 5\r\n\r\n", "", "x"),
+	LAST("5;ext=\"a\"\r\nhello\r\n0;x\r\n", "\r\nx", "hello"),
+	LAST("5;\r\nhello\r\n0\r\n", "\r\n", "hello"),
+	LAST("5 ;a\r\nhello\r\n0 \t; b = c\r\n", "\r\n", "hello"),
+	LAST("1;0123;\"\\;\xc3\xbc\"\r\nx\r\n0\r\n", "\r\n", "x"),
+	/* what follows the last size line is not looked at */
+	LAST("0\r\n", "X: y\r\n\r\nZ", ""),
+	LAST("1\r\nx\r\n0\r\n", "\n\0 anything", "x"),
+	LAST("0\r\n", "", ""),
 	MORE("", ""),
 	MORE("5", ""),
 	MORE("5\r", ""),
@@ -140,12 +146,8 @@ static const struct row chunked[] = {
 	MORE("5\r\nhello", "hello"),
 	MORE("5\r\nhello\r", "hello"),
 	MORE("5\r\nhello\r\n", "hello"),
-	MORE("0\r\n", ""),
-	MORE("0\r\n\r", ""),
-	MORE("0\r\nX", ""),
-	MORE("0\r\nX:", ""),
-	MORE("0\r\nX: y\r", ""),
-	MORE("0\r\nX: y\r\n", ""),
+	MORE("0", ""),
+	MORE("0\r", ""),
 	MORE("ffffffffffffffff\r\nabc", "abc"),
 	/* H1-18 */
 	BAD("10000000000000000\r\nhello\r\n0\r\n\r\n", ""),
@@ -175,16 +177,8 @@ static const struct row chunked[] = {
 	BAD("5;a\nhello\r\n0\r\n\r\n", ""),
 	BAD("5;a\rb\r\nhello\r\n0\r\n\r\n", ""),
 	BAD("5;\"a\r\nhello\"\n\r\n0\r\n\r\n", "hello"),
-	BAD("0\r\n\n", ""),
-	BAD("0\r\n\r\r", ""),
-	BAD("0\r\nX\r\n\r\n", ""),
-	BAD("0\r\nX : y\r\n\r\n", ""),
-	BAD("0\r\n X: y\r\n\r\n", ""),
-	BAD("0\r\n: y\r\n\r\n", ""),
-	BAD("0\r\nX: y\n\r\n", ""),
-	BAD("0\r\nX: y\r\n z\r\n\r\n", ""),
-	BAD("0\r\nX: \0\r\n\r\n", ""),
-	BAD("0\r\nX: y\rz\r\n\r\n", ""),
+	BAD("0\n\r\n", ""),
+	BAD("0\r\r\n\r\n", ""),
 	BAD("1\r\na\r\nz\r\n", "a"),
 };
 
@@ -200,7 +194,7 @@ static void test_chunked_prefixes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(chunked); i++)
-		for (size_t n = 0; chunked[i].r == 1 && n < chunked[i].used; n++) {
+		for (size_t n = 0; chunked[i].r == 2 && n < chunked[i].used; n++) {
 			struct slice text = slice_first(chunked[i].text, n);
 
 			assert_int_equal(feed_cut(FRAMING_CHUNKED, 0, text, n, 1).r, 0);
@@ -250,10 +244,11 @@ static void test_one_call(void **state)
 		h1_body_next(&b, SLICE("2\r\nab\r\n2\r\ncd\r\n0\r\n\r\nX"), &used, &data), 0);
 	assert_true(slice_eq(data, SLICE("ab")));
 	assert_int_equal(used, 10);
-	assert_int_equal(h1_body_next(&b, SLICE("cd\r\n0\r\n\r\nX"), &used, &data), 1);
+	assert_int_equal(h1_body_next(&b, SLICE("cd\r\n0\r\n\r\nX"), &used, &data), 2);
 	assert_true(slice_eq(data, SLICE("cd")));
-	assert_int_equal(used, 9);
-	assert_int_equal(h1_body_next(&b, SLICE("X"), &used, &data), 1);
+	assert_int_equal(used, 7);
+	assert_int_equal(h1_body_next(&b, SLICE("\r\nX"), &used, &data), 2);
+	assert_int_equal(data.n, 0);
 	assert_int_equal(used, 0);
 }
 
@@ -272,18 +267,11 @@ static int feed_long(const char *before, size_t n, const char *after)
 
 static void test_bounds(void **state)
 {
-	/* of the trailer section, names, values, colons and line ends but the CR count */
-	enum { TRAILER = H1_BODY_TRAILER_MAX - 3 };
-
 	(void)state;
-	assert_int_equal(feed_long("0;", H1_BODY_EXTENSION_MAX, "\r\n\r\n"), 1);
-	assert_int_equal(feed_long("0;", H1_BODY_EXTENSION_MAX + 1, "\r\n\r\n"), -EBADMSG);
+	assert_int_equal(feed_long("0;", H1_BODY_EXTENSION_MAX, "\r\n"), 2);
+	assert_int_equal(feed_long("0;", H1_BODY_EXTENSION_MAX + 1, "\r\n"), -EBADMSG);
 	/* the bound is one chunk's, not the body's */
-	assert_int_equal(feed_long("1;y\r\na\r\n0;", H1_BODY_EXTENSION_MAX, "\r\n\r\n"), 1);
-	assert_int_equal(feed_long("0\r\nX:", TRAILER, "\r\n\r\n"), 1);
-	assert_int_equal(feed_long("0\r\nX:", TRAILER + 1, "\r\n\r\n"), -EBADMSG);
-	assert_int_equal(feed_long("0\r\nX:y\r\nZ:", TRAILER, "\r\n\r\n"), -EBADMSG);
-	assert_int_equal(feed_long("0\r\n", H1_BODY_TRAILER_MAX + 1, ":\r\n\r\n"), -EBADMSG);
+	assert_int_equal(feed_long("1;y\r\na\r\n0;", H1_BODY_EXTENSION_MAX, "\r\n"), 2);
 }
 
 int main(void)

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "http/h1_write.h"
+#include "model/msg.h"
 
 static void test_request(void **state)
 {
@@ -126,6 +127,37 @@ static void test_chunk_head(void **state)
 	assert_true(slice_eq(H1_LAST_CHUNK, SLICE("0\r\n\r\n")));
 }
 
+/* Those that may not stand there are left out, and what splits a message is refused. */
+static void test_trailers(void **state)
+{
+	static const struct msg none;
+	struct msg m = {.nfields = 5,
+		.fields = {
+			{SLICE("grpc-status"), SLICE("0")},
+			{SLICE("Content-Length"), SLICE("5")},
+			{SLICE("X"), SLICE("")},
+			{SLICE("Transfer-Encoding"), SLICE("chunked")},
+			{SLICE("X"), SLICE("a b")},
+		}};
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 4096);
+	assert_int_equal(h1_write_trailers(&b, &none), 0);
+	assert_true(slice_eq(buf_slice(&b), H1_LAST_CHUNK));
+	buf_consume(&b, buf_used(&b));
+	assert_int_equal(h1_write_trailers(&b, &m), 0);
+	assert_true(slice_eq(buf_slice(&b), SLICE("0\r\ngrpc-status: 0\r\nX: \r\nX: a b\r\n\r\n")));
+	m.fields[4].value = SLICE("a\r\nb: c");
+	assert_int_equal(h1_write_trailers(&b, &m), -EINVAL);
+	buf_done(&b);
+	for (size_t max = 1; max < H1_LAST_CHUNK.n; max++) {
+		buf_init(&b, max);
+		assert_int_equal(h1_write_trailers(&b, &none), -ENOBUFS);
+		buf_done(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +167,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_chunk_head),
+		cmocka_unit_test(test_trailers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

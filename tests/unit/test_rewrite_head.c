@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "exact.h"
 #include "http/h1_head.h"
+#include "http/h1_write.h"
 #include "policy/hosts.h"
 #include "proxy/rewrite_head.h"
 
@@ -59,12 +60,23 @@ static const struct {
 		    "Trailer: x\r\nUpgrade: websocket\r\nHTTP2-Settings: AAMAAABk\r\n"
 		    "Proxy-Authorization: Basic eDp5\r\nProxy-Authenticate: Basic\r\n"
 		    "Connection: close\r\n" END,
-		"a.test", 80, 0, START OWN "X: 1\r\n" END},
+		"a.test", 80, 0, START OWN "X: 1\r\nte: trailers\r\nconnection: te\r\n" END},
 	{START HOST "X-One: 1\r\nX-Two: 2\r\nx-three: 3\r\nX-Four: 4\r\n"
 		    "Connection: x-one,, X-TWO\r\nconnection:close,\tX-Three\r\n" END,
 		"a.test", 80, 0, START OWN "X-Four: 4\r\n" END},
 	{START HOST "Authorization: Bearer t\r\nConnection: host, authorization\r\n" END, "a.test",
 		80, 0, START OWN END},
+
+	/* trailers: whether they are taken is told anew, of what may come only chunks can speak */
+	{START HOST "TE: deflate, Trailers\r\nConnection: TE\r\nX: 1\r\n" END, "a.test", 80, 0,
+		START OWN "X: 1\r\nte: trailers\r\nconnection: te\r\n" END},
+	{START HOST "TE: deflate\r\nTE: gzip;q=0.1\r\n" END, "a.test", 80, 0, START OWN END},
+	{"GET /p HTTP/1.0\r\n" HOST "TE: trailers\r\n" END, "a.test", 80, 0,
+		"GET /p HTTP/1.1\r\n" OWN END},
+	{POST HOST "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n" END, "a.test", 80, 0,
+		POST OWN "Trailer: X-Sum\r\ntransfer-encoding: chunked\r\n" END},
+	{POST HOST "Trailer: X-Sum\r\nContent-Length: 5\r\n" END, "a.test", 80, 0,
+		POST OWN "Content-Length: 5\r\n" END},
 
 	/* framing */
 	{POST HOST "Content-Length: 5\r\n" END, "a.test", 80, 0,
@@ -118,8 +130,19 @@ static void assert_bytes(struct slice got, const char *want)
 
 static int rewrite(const struct rewrite_request *r, size_t max, struct buf *out)
 {
+	struct rewritten rewritten;
+
 	buf_init(out, max);
-	return rewrite_request_head(r, out);
+	rewrite_request_head(r, &rewritten);
+	return h1_write_request(out, &rewritten.msg);
+}
+
+static int rewrite_response(const struct msg *m, const struct h1_write_how *how, struct buf *out)
+{
+	struct msg rewritten;
+
+	rewrite_response_head(m, &rewritten);
+	return h1_write_response(out, &rewritten, how);
 }
 
 static void test_requests(void **state)
@@ -177,7 +200,6 @@ static void test_length_is_not_an_option(void **state)
 		struct msg m, again;
 		struct swap_request swap = {.msg = &m, .host = &host};
 		struct buf values = {0}, in, out;
-		struct rewrite_response response = {.msg = &m};
 		size_t scan = 0, used;
 		const char *why;
 
@@ -212,7 +234,7 @@ static void test_length_is_not_an_option(void **state)
 		assert_int_equal(
 			h1_response_parse(buf_slice(&in), &scan, false, &m, &used, &why), 1);
 		buf_init(&out, OUT);
-		assert_int_equal(rewrite_response_head(&response, &out), 0);
+		assert_int_equal(rewrite_response(&m, &(struct h1_write_how){0}, &out), 0);
 		assert_int_equal(
 			h1_response_parse(buf_slice(&out), &scan, false, &again, &used, &why), 1);
 		assert_int_equal(again.framing, FRAMING_LENGTH);
@@ -302,6 +324,11 @@ static const struct {
 		"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n" END},
 	{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" END, CLOSE | CLIENT_10,
 		"HTTP/1.1 200 OK\r\nconnection: close\r\n" END},
+	/* trailers go with chunks only */
+	{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n" END, CHUNKED,
+		"HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\ntransfer-encoding: chunked\r\n" END},
+	{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n" END,
+		CLOSE | CLIENT_10, "HTTP/1.1 200 OK\r\nconnection: close\r\n" END},
 	/* the length that a GET would have had stays */
 	{"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n" END, TO_HEAD,
 		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n" END},
@@ -330,8 +357,7 @@ static void test_responses(void **state)
 		size_t scan = 0, used;
 		struct msg m;
 		struct buf out;
-		struct rewrite_response r = {
-			.msg = &m,
+		struct h1_write_how r = {
 			.chunked = flags & CHUNKED,
 			.close = flags & CLOSE,
 			.client_10 = flags & CLIENT_10,
@@ -340,12 +366,12 @@ static void test_responses(void **state)
 		if (h1_response_parse(in, &scan, flags & TO_HEAD, &m, &used, &why) != 1)
 			fail_msg("%s:\n%s", why, responses[i].in);
 		buf_init(&out, OUT);
-		assert_int_equal(rewrite_response_head(&r, &out), 0);
+		assert_int_equal(rewrite_response(&m, &r, &out), 0);
 		assert_bytes(buf_slice(&out), responses[i].out);
 		buf_done(&out);
 		for (size_t max = 1; max < strlen(responses[i].out); max++) {
 			buf_init(&out, max);
-			assert_int_equal(rewrite_response_head(&r, &out), -ENOBUFS);
+			assert_int_equal(rewrite_response(&m, &r, &out), -ENOBUFS);
 			buf_done(&out);
 		}
 		exact_free(in);

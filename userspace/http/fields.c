@@ -60,10 +60,15 @@ bool fields_value(struct slice s)
 	return true;
 }
 
-/*
- * Trailer is here because trailers are dropped, TE because no coding but chunked is spoken to
- * anybody.
- */
+static bool fields_in(struct slice name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (slice_ieq(name, slice_str(names[i])))
+			return true;
+	return false;
+}
+
+/* TE is here because no coding but chunked is spoken to anybody; fields_wants_trailers() is what is left of it. */
 static const char *const fields_hop_names[] = {
 	"connection",
 	"http2-settings",
@@ -72,17 +77,13 @@ static const char *const fields_hop_names[] = {
 	"proxy-authorization",
 	"proxy-connection",
 	"te",
-	"trailer",
 	"transfer-encoding",
 	"upgrade",
 };
 
 bool fields_hop(struct slice name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(fields_hop_names); i++)
-		if (slice_ieq(name, slice_str(fields_hop_names[i])))
-			return true;
-	return false;
+	return fields_in(name, fields_hop_names, ARRAY_SIZE(fields_hop_names));
 }
 
 bool fields_drop_response(struct slice name)
@@ -90,9 +91,101 @@ bool fields_drop_response(struct slice name)
 	return fields_hop(name) || slice_ieq(name, SLICE("alt-svc"));
 }
 
+/*
+ * What decides on framing, routing, authentication, the request, the response's freshness or the content's meaning, and
+ * so has to be there before the content (RFC 9110 section 6.5.1, and the list of RFC 7230 section 4.1.2). Content-* is
+ * judged by its beginning.
+ */
+static const char *const fields_no_trailers[] = {
+	"accept",
+	"accept-charset",
+	"accept-encoding",
+	"accept-language",
+	"age",
+	"authorization",
+	"cache-control",
+	"clear-site-data",
+	"cookie",
+	"date",
+	"early-data",
+	"expect",
+	"expires",
+	"forwarded",
+	"from",
+	"host",
+	"if-match",
+	"if-modified-since",
+	"if-none-match",
+	"if-range",
+	"if-unmodified-since",
+	"location",
+	"max-forwards",
+	"origin",
+	"pragma",
+	"prefer",
+	"range",
+	"referer",
+	"refresh",
+	"retry-after",
+	"set-cookie",
+	"strict-transport-security",
+	"trailer",
+	"user-agent",
+	"vary",
+	"via",
+	"warning",
+	"www-authenticate",
+	"x-forwarded-for",
+	"x-forwarded-host",
+	"x-forwarded-proto",
+	"x-http-method",
+	"x-http-method-override",
+	"x-method-override",
+};
+
+/* Of content-*, these are sums over the content (RFC 9530 section 6, RFC 1864): made for this place. */
+static const char *const fields_sums[] = {
+	"content-digest",
+	"content-md5",
+};
+
 bool fields_trailer_allowed(struct slice name)
 {
-	return !fields_hop(name);
+	if (slice_ieq(slice_first(name, 8), SLICE("content-")))
+		return fields_in(name, fields_sums, ARRAY_SIZE(fields_sums));
+	return !fields_drop_response(name) &&
+	       !fields_in(name, fields_no_trailers, ARRAY_SIZE(fields_no_trailers));
+}
+
+int fields_trailers_keep(struct msg *m)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < m->nfields; i++)
+		if (fields_trailer_allowed(m->fields[i].name))
+			m->fields[kept++] = m->fields[i];
+	m->nfields = (uint16_t)kept;
+	return kept > 0;
+}
+
+bool fields_wants_trailers(const struct msg *m)
+{
+	return m->minor && fields_has_token(m, SLICE("te"), SLICE("trailers"));
+}
+
+bool fields_connection_names(const struct msg *m)
+{
+	const struct field *f;
+	unsigned at = 0;
+
+	while ((f = msg_next(m, SLICE("connection"), &at))) {
+		struct slice list = f->value, option;
+
+		while (fields_member(&list, &option))
+			if (option.n && !slice_ieq(option, SLICE("close")) && !fields_hop(option))
+				return true;
+	}
+	return false;
 }
 
 bool fields_member(struct slice *list, struct slice *ret)

@@ -35,12 +35,10 @@ bool fields_value(struct slice s);
 bool fields_hop(struct slice name);
 /* The same for a response, where an alternative service (RFC 7838) would lead around us as well. */
 bool fields_drop_response(struct slice name);
-
-/*
- * The field may stand in a trailer section that is forwarded: it neither frames nor routes the message, nor authenticates,
- * nor changes how it is read (RFC 9110 section 6.5.1).
- */
+/* The field may stand in a trailer section, of a request or of a response; others are dropped there. */
 bool fields_trailer_allowed(struct slice name);
+/* Takes those out of a trailer section that may not stand there. Returns 1 when any are left, else 0. */
+int fields_trailers_keep(struct msg *m);
 
 /*
  * Takes the next member off a comma-separated list (RFC 9110 section 5.6.1): *list moves on, *ret
@@ -58,5 +56,13 @@ bool fields_has_token(const struct msg *m, struct slice name, struct slice token
  * as the next message.
  */
 bool fields_named_by_connection(const struct msg *m, struct slice name);
+/*
+ * A Connection field names more than `close` and the fields that end at us anyway. The trailers of
+ * such a message, in which those names would end at us too (RFC 9110 section 7.6.1), are best
+ * dropped as a whole.
+ */
+bool fields_connection_names(const struct msg *m);
+/* The request's TE says that its sender takes trailers (RFC 9110 section 10.1.4). HTTP/1.0 has none. */
+bool fields_wants_trailers(const struct msg *m);
 
 #endif

@@ -10,11 +10,10 @@
  *
  *   LENGTH ─────────────────────────────────────────────────────────────► ENDED
  *   SIZE ─► (BLANK ─►) (EXTENSION ─►) SIZE_LF ─► DATA ─► DATA_CR ─► DATA_LF ─► SIZE …
- *                                        └─ size 0 ─► LINE ─► NAME ─► VALUE ─► VALUE_LF ─► LINE …
- *                                                       └─ CR ─► LAST_LF ─► ENDED
+ *                                        └─ size 0 ─► TRAILERS
  *   CLOSE: everything is body.           any state ─► BAD, for good
  *
- * Not here: trailers are checked like fields and dropped; nobody wants them yet.
+ * Not here: the trailer section, which is a head: h1_trailers_parse().
  */
 #include <assert.h>
 #include <errno.h>
@@ -32,11 +31,7 @@ enum h1_body_state {
 	BODY_DATA,
 	BODY_DATA_CR,
 	BODY_DATA_LF,
-	BODY_LINE, /* at the start of a line of the trailer section */
-	BODY_NAME,
-	BODY_VALUE,
-	BODY_VALUE_LF,
-	BODY_LAST_LF,
+	BODY_TRAILERS, /* the last chunk's size line is read */
 	BODY_ENDED,
 	BODY_BAD,
 };
@@ -99,13 +94,13 @@ static enum h1_body_state h1_body_size_done(struct h1_body *b)
 {
 	b->digits = 0;
 	b->extra = 0;
-	return b->left ? BODY_DATA : BODY_LINE;
+	return b->left ? BODY_DATA : BODY_TRAILERS;
 }
 
-/* Counts a byte of what is dropped: `next` while it fits. */
-static enum h1_body_state h1_body_extra(struct h1_body *b, uint16_t max, enum h1_body_state next)
+/* Counts a byte of an extension, which is dropped: `next` while it fits. */
+static enum h1_body_state h1_body_extra(struct h1_body *b, enum h1_body_state next)
 {
-	if (b->extra == max)
+	if (b->extra == H1_BODY_EXTENSION_MAX)
 		return BODY_BAD;
 	b->extra++;
 	return next;
@@ -123,42 +118,23 @@ static enum h1_body_state h1_body_step(struct h1_body *b, uint8_t c)
 		if (c != ' ' && c != '\t')
 			return BODY_BAD; /* "5 \r\n" too: others read a size of another length there
 					  */
-		return h1_body_extra(b, H1_BODY_EXTENSION_MAX, BODY_BLANK);
+		return h1_body_extra(b, BODY_BLANK);
 	case BODY_EXTENSION:
 		if (c == '\r')
 			return BODY_SIZE_LF;
 		if (!fields_vchar(c))
 			return BODY_BAD;
-		return h1_body_extra(b, H1_BODY_EXTENSION_MAX, BODY_EXTENSION);
+		return h1_body_extra(b, BODY_EXTENSION);
 	case BODY_SIZE_LF:
 		return c == '\n' ? h1_body_size_done(b) : BODY_BAD;
 	case BODY_DATA_CR:
 		return c == '\r' ? BODY_DATA_LF : BODY_BAD;
 	case BODY_DATA_LF:
 		return c == '\n' ? BODY_SIZE : BODY_BAD;
-	case BODY_LINE:
-		if (c == '\r')
-			return BODY_LAST_LF;
-		if (!fields_tchar(c))
-			return BODY_BAD;
-		return h1_body_extra(b, H1_BODY_TRAILER_MAX, BODY_NAME);
-	case BODY_NAME:
-		if (c != ':' && !fields_tchar(c))
-			return BODY_BAD;
-		return h1_body_extra(b, H1_BODY_TRAILER_MAX, c == ':' ? BODY_VALUE : BODY_NAME);
-	case BODY_VALUE:
-		if (c == '\r')
-			return BODY_VALUE_LF;
-		if (!fields_vchar(c))
-			return BODY_BAD;
-		return h1_body_extra(b, H1_BODY_TRAILER_MAX, BODY_VALUE);
-	case BODY_VALUE_LF:
-		return c == '\n' ? h1_body_extra(b, H1_BODY_TRAILER_MAX, BODY_LINE) : BODY_BAD;
-	case BODY_LAST_LF:
-		return c == '\n' ? BODY_ENDED : BODY_BAD;
 	case BODY_LENGTH:
 	case BODY_CLOSE:
 	case BODY_DATA:
+	case BODY_TRAILERS:
 	case BODY_ENDED:
 	case BODY_BAD:
 		break;
@@ -184,7 +160,7 @@ int h1_body_next(struct h1_body *b, struct slice in, size_t *ret_used, struct sl
 	struct slice data = {in.p, 0};
 	size_t used = 0;
 
-	while (used < in.n && b->state != BODY_ENDED && b->state != BODY_BAD) {
+	while (used < in.n && b->state < BODY_TRAILERS) {
 		if (b->state <= BODY_CLOSE || b->state == BODY_DATA) {
 			if (data.n)
 				break;
@@ -206,6 +182,8 @@ int h1_body_next(struct h1_body *b, struct slice in, size_t *ret_used, struct sl
 		return -EBADMSG;
 	*ret_used = used;
 	*ret_data = data;
+	if (b->state == BODY_TRAILERS)
+		return 2;
 	return b->state == BODY_ENDED;
 }
 

@@ -14,14 +14,18 @@
  * disagree is refused rather than repaired: obs-fold, white space before a colon, doubled Host, odd
  * Transfer-Encoding, lists of lengths that differ.
  *
- * Limits: LIMIT_HEAD, LIMIT_FIELDS, FIELDS_CONNECTION_MAX. Not here: which methods, hosts and paths
- * are wanted.
+ * A trailer section is a head without a first line, which may be empty and in which no field is
+ * noted: by then the framing is long settled.
+ *
+ * Limits: LIMIT_HEAD, LIMIT_FIELDS, FIELDS_CONNECTION_MAX, H1_BODY_TRAILER_MAX. Not here: which
+ * methods, hosts and paths are wanted; which fields may stand in trailers.
  */
 #include <errno.h>
 
 #include "base/cleanup.h"
 #include "http/authority.h"
 #include "http/fields.h"
+#include "http/h1_body.h"
 #include "http/h1_head.h"
 #include "http/target.h"
 #include "model/msg.h"
@@ -33,6 +37,7 @@ struct head {
 	const char *why;
 	unsigned hosts, codings, options, expects;
 	bool has_length, close, keep_alive, continues;
+	bool trailers; /* nothing is noted: here no field says anything about the message */
 	struct slice coding; /* the value of Transfer-Encoding with the white space around it, HTAB
 				included */
 	struct slice length; /* the digits of Content-Length */
@@ -53,10 +58,22 @@ static int head_over(struct head *h, const char *why)
 
 /* ---- the scan ---- */
 
-/* 1 and the head's length (up to and with its empty line), 0, or a failure. */
-static int head_scan(struct slice in, size_t *scan, size_t *ret_n, const char **why)
+/* What is scanned: where it must have ended, and whether an empty line may be all of it. */
+struct head_part {
+	size_t max;
+	bool may_be_empty;
+	const char *too_long;
+};
+
+static const struct head_part head_whole = {LIMIT_HEAD, false, "the head is too long"};
+static const struct head_part head_trailers = {
+	H1_BODY_TRAILER_MAX, true, "the trailer section is too long"};
+
+/* 1 and the length (up to and with the empty line), 0, or a failure. */
+static int head_scan(struct slice in, const struct head_part *part, size_t *scan, size_t *ret_n,
+	const char **why)
 {
-	struct slice s = slice_first(in, LIMIT_HEAD);
+	struct slice s = slice_first(in, part->max);
 	size_t i = *scan;
 
 	for (; i < s.n; i++) {
@@ -72,7 +89,7 @@ static int head_scan(struct slice in, size_t *scan, size_t *ret_n, const char **
 				return -EBADMSG;
 			}
 			i++;
-			if (i >= 3 && s.p[i - 2] == '\n') {
+			if (i >= 3 ? s.p[i - 2] == '\n' : i == 1 && part->may_be_empty) {
 				*ret_n = i + 1;
 				return 1;
 			}
@@ -83,8 +100,8 @@ static int head_scan(struct slice in, size_t *scan, size_t *ret_n, const char **
 		}
 	}
 	*scan = i;
-	if (s.n == LIMIT_HEAD) {
-		*why = "the head is too long";
+	if (s.n == part->max) {
+		*why = part->too_long;
 		return -EMSGSIZE;
 	}
 	return 0;
@@ -225,7 +242,7 @@ static int head_field(struct head *h, struct slice line)
 	if (h->m.nfields == LIMIT_FIELDS)
 		return head_over(h, "too many fields");
 	h->m.fields[h->m.nfields] = f;
-	for (size_t i = 0; i < ARRAY_SIZE(head_noted); i++)
+	for (size_t i = 0; !h->trailers && i < ARRAY_SIZE(head_noted); i++)
 		if (slice_ieq(f.name, slice_str(head_noted[i].name)))
 			r = head_noted[i].note(h, f.value, raw);
 	if (r == HEAD_KEEP)
@@ -440,7 +457,7 @@ int h1_request_parse(
 	struct slice empty = SLICE("\r\n");
 	struct head h;
 	size_t n;
-	int r = head_scan(in, scan, &n, ret_why);
+	int r = head_scan(in, &head_whole, scan, &n, ret_why);
 
 	if (r <= 0)
 		return r;
@@ -456,11 +473,26 @@ int h1_response_parse(struct slice in, size_t *scan, bool to_head, struct msg *r
 {
 	struct head h;
 	size_t n;
-	int r = head_scan(in, scan, &n, ret_why);
+	int r = head_scan(in, &head_whole, scan, &n, ret_why);
 
 	if (r <= 0)
 		return r;
 	head_init(&h);
 	r = head_response(&h, slice_first(in, n), to_head);
 	return head_answer(&h, r, n, scan, ret, ret_used, ret_why);
+}
+
+int h1_trailers_parse(
+	struct slice in, size_t *scan, struct msg *ret, size_t *ret_used, const char **ret_why)
+{
+	struct head h;
+	size_t n;
+	int r = head_scan(in, &head_trailers, scan, &n, ret_why);
+
+	if (r <= 0)
+		return r;
+	head_init(&h);
+	h.trailers = true;
+	return head_answer(
+		&h, head_fields(&h, slice_first(in, n)), n, scan, ret, ret_used, ret_why);
 }

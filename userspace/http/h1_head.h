@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h1_head.h – the head of an HTTP/1.x message (RFC 9112), read from bytes that are already there.
+ * h1_head.h – the head of an HTTP/1.x message and its trailer section (RFC 9112), read from bytes
+ * that are already there.
  *
  * Answers: 1 complete, 0 more bytes wanted, -EBADMSG malformed, -EMSGSIZE longer than LIMIT_HEAD,
  * more than LIMIT_FIELDS fields or FIELDS_CONNECTION_MAX connection options. On 1 *ret and
@@ -41,5 +42,14 @@ int h1_request_parse(
  */
 int h1_response_parse(struct slice in, size_t *scan, bool to_head, struct msg *ret,
 	size_t *ret_used, const char **ret_why);
+
+/*
+ * The trailer section of a chunked body (RFC 9112 section 7.1.2), from the byte where
+ * h1_body_next() has answered 2, the empty line included: fields and nothing else of *ret, none for
+ * an empty section. At most H1_BODY_TRAILER_MAX bytes. Any field that is well formed is taken:
+ * whoever forwards leaves out what fields_trailer_allowed() does not allow.
+ */
+int h1_trailers_parse(
+	struct slice in, size_t *scan, struct msg *ret, size_t *ret_used, const char **ret_why);
 
 #endif

@@ -93,6 +93,17 @@ size_t h1_write_chunk_head(uint8_t ret[H1_CHUNK_HEAD_MAX], size_t n)
 	return (size_t)used;
 }
 
+int h1_write_trailers(struct buf *out, const struct msg *trailers)
+{
+	int r = h1_write_pieces(out, &SLICE("0\r\n"), 1);
+
+	for (unsigned i = 0; r == 0 && i < trailers->nfields; i++)
+		if (fields_trailer_allowed(trailers->fields[i].name))
+			r = h1_write_field(
+				out, trailers->fields[i].name, trailers->fields[i].value);
+	return r ? r : h1_write_head_end(out);
+}
+
 /* ---- whole heads */
 
 static int h1_write_fields(struct buf *out, const struct msg *m)
@@ -120,15 +131,15 @@ int h1_write_request(struct buf *out, const struct msg *m)
 
 	e = e ? e : h1_write_field(out, SLICE("host"), m->authority);
 	e = e ? e : h1_write_fields(out, m);
-	if (!e && m->takes_trailers && !m->upgrade.n) {
-		e = h1_write_field(out, SLICE("connection"), SLICE("te"));
-		e = e ? e : h1_write_field(out, SLICE("te"), SLICE("trailers"));
-	}
 	if (!e && m->framing == FRAMING_CHUNKED)
 		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
 	else if (!e && m->framing == FRAMING_NONE && h1_write_usually_has_content(m->method) &&
 		 !msg_find(m, SLICE("content-length")))
 		e = h1_write_number_field(out, SLICE("content-length"), 0);
+	if (!e && m->takes_trailers && !m->upgrade.n) {
+		e = h1_write_field(out, SLICE("te"), SLICE("trailers"));
+		e = e ? e : h1_write_field(out, SLICE("connection"), SLICE("te"));
+	}
 	return e ? e : h1_write_head_end(out);
 }
 
@@ -137,6 +148,8 @@ int h1_write_response(struct buf *out, const struct msg *m, const struct h1_writ
 	int e = h1_write_status_line(out, m->status, m->reason, 1);
 
 	e = e ? e : h1_write_fields(out, m);
+	if (!e && how->empty)
+		e = h1_write_number_field(out, SLICE("content-length"), 0);
 	if (!e && how->chunked)
 		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
 	if (!e && m->status >= 200 && how->close)

@@ -2,7 +2,7 @@
 /*
  * h1_write.h – writes HTTP/1.x heads and chunk framing into a buf.
  *
- * Each function appends all of its line or nothing. 0, -EINVAL when something in it is not what its
+ * Each function but the last appends all of its line or nothing. 0, -EINVAL when something in it is not what its
  * place allows (CR, LF, NUL, a space in a target, …: the last line against splitting), -ENOBUFS
  * when the buffer's maximum would be passed, -ENOMEM.
  */
@@ -39,6 +39,7 @@ int h1_write_request(struct buf *out, const struct msg *m);
 
 struct h1_write_how {
 	bool chunked; /* the body goes out in chunks */
+	bool empty; /* there is no body, and the fields do not say so */
 	bool close; /* this response ends the connection */
 	bool client_10; /* the client speaks HTTP/1.0 */
 };
@@ -51,5 +52,11 @@ int h1_write_response(struct buf *out, const struct msg *m, const struct h1_writ
  * length.
  */
 size_t h1_write_chunk_head(uint8_t ret[H1_CHUNK_HEAD_MAX], size_t n);
+
+/*
+ * The end of a chunked body: the last chunk, those of the fields that may stand in a trailer
+ * section, the empty line. On a failure out holds a part that must not be sent.
+ */
+int h1_write_trailers(struct buf *out, const struct msg *trailers);
 
 #endif

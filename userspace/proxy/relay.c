@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 
-#include "http/fields.h"
 #include "proxy/connection.h"
 #include "proxy/exchange.h"
 #include "proxy/relay.h"
@@ -27,30 +26,13 @@ enum {
 	RELAY_INTERIM = 32, /* 1xx heads of one response */
 };
 
-/* The trailers that may go on; NULL = none. */
-static const struct msg *relay_trailers(struct stream *from, struct msg *m, int *ret)
-{
-	unsigned kept = 0;
-
-	*ret = stream_trailers(from, m);
-	if (*ret <= 0)
-		return NULL;
-	for (unsigned i = 0; i < m->nfields; i++)
-		if (fields_trailer_allowed(m->fields[i].name))
-			m->fields[kept++] = m->fields[i];
-	m->nfields = (uint16_t)kept;
-	return kept ? m : NULL;
-}
-
 static int relay_end(struct stream *from, struct stream *to)
 {
-	struct msg m;
-	int r;
-	const struct msg *trailers = relay_trailers(from, &m, &r);
+	struct msg trailers;
+	int r = stream_finish(to, stream_trailers(from, &trailers) ? &trailers : NULL);
 
-	if (r < 0)
-		return r;
-	return stream_finish(to, trailers) < 0 ? -EPIPE : STREAM_END;
+	stream_end_taken(from);
+	return r < 0 ? -EPIPE : STREAM_END;
 }
 
 /* STREAM_END: all of the body is written. STREAM_WAIT, or what stream_read() or stream_write() failed with. */

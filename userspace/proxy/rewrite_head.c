@@ -36,9 +36,15 @@ static struct slice rewrite_authority(const struct rewrite_request *r, struct re
 	return slice_of(ret->authority, (size_t)n);
 }
 
+/* It announces trailers, which only a body that says its end itself can have. */
+static bool rewrite_drops_trailer(const struct msg *m, const struct field *f)
+{
+	return m->framing != FRAMING_CHUNKED && slice_ieq(f->name, SLICE("trailer"));
+}
+
 static bool rewrite_drops(const struct rewrite_request *r, const struct field *f)
 {
-	if (fields_hop(f->name) || slice_ieq(f->name, SLICE("host")) ||
+	if (rewrite_drops_trailer(r->msg, f) || fields_hop(f->name) || slice_ieq(f->name, SLICE("host")) ||
 		fields_named_by_connection(r->msg, f->name))
 		return true;
 	if (r->judges_methods && rewrite_is_override(f->name))
@@ -66,7 +72,7 @@ void rewrite_request_head(const struct rewrite_request *r, struct rewritten *ret
 	out->scheme = r->tls ? SLICE("https") : SLICE("http");
 	out->authority = rewrite_authority(r, ret);
 	out->upgrade = r->upgrade;
-	out->takes_trailers = fields_has_token(r->msg, SLICE("te"), SLICE("trailers"));
+	out->takes_trailers = fields_wants_trailers(r->msg);
 	for (unsigned i = 0; i < r->msg->nfields; i++) {
 		const struct field *f = &r->msg->fields[i];
 		struct slice value;
@@ -83,7 +89,8 @@ void rewrite_response_head(const struct msg *m, struct msg *ret)
 {
 	rewrite_start(m, ret);
 	for (unsigned i = 0; i < m->nfields; i++)
-		if (!fields_drop_response(m->fields[i].name) &&
+		if (!rewrite_drops_trailer(m, &m->fields[i]) &&
+			!fields_drop_response(m->fields[i].name) &&
 			!fields_named_by_connection(m, m->fields[i].name))
 			ret->fields[ret->nfields++] = m->fields[i];
 }

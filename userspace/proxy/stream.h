@@ -34,6 +34,7 @@ struct stream_codec {
 	int (*read)(struct stream *s, size_t max, struct slice *ret);
 	void (*consumed)(struct stream *s, size_t n);
 	int (*trailers)(struct stream *s, struct msg *ret);
+	void (*end_taken)(struct stream *s);
 	int (*send_head)(struct stream *s, const struct msg *m, bool end);
 	size_t (*room)(struct stream *s);
 	int (*write)(struct stream *s, struct slice data);
@@ -55,6 +56,8 @@ struct stream {
 	struct h1_body body; /* coming in */
 	size_t scan, used; /* the parsers' */
 	struct buf out; /* written and not in the leg yet */
+	bool section; /* the body is read to its trailer section, which is complete */
+	bool trailers; /* those that come may go on */
 	bool chunked; /* the body going out is put into chunks */
 	bool client_10; /* no chunks, no interim heads to that client */
 	bool keep; /* server: the connection lives on behind the response */
@@ -95,10 +98,16 @@ static inline void stream_consumed(struct stream *s, size_t n)
 	s->codec->consumed(s, n);
 }
 
-/* Behind STREAM_END, once: 1 and the trailers, borrowed until the next call on the stream; 0 = none; -EBADMSG. */
+/* Behind STREAM_END: 1 and the trailers that may go on, borrowed until stream_end_taken(); 0 = none. */
 static inline int stream_trailers(struct stream *s, struct msg *ret)
 {
 	return s->codec->trailers(s, ret);
+}
+
+/* Behind STREAM_END, once: the message is read. */
+static inline void stream_end_taken(struct stream *s)
+{
+	s->codec->end_taken(s);
 }
 
 /* ---- sending */

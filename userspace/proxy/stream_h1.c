@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "http/fields.h"
 #include "http/h1_head.h"
 #include "http/h1_write.h"
 #include "proxy/leg.h"
@@ -57,6 +58,7 @@ static void stream_h1_head_taken(struct stream *s, const struct msg *m)
 	s->interim = true;
 	leg_consume(s->leg, s->used);
 	h1_body_init(&s->body, m->framing, m->length);
+	s->trailers = !fields_connection_names(m);
 }
 
 static int stream_h1_read_raw(struct stream *s, size_t max, struct slice *ret)
@@ -68,6 +70,21 @@ static int stream_h1_read_raw(struct stream *s, size_t max, struct slice *ret)
 	if (s->leg->broken)
 		return -ECONNRESET;
 	return s->leg->ended ? STREAM_END : STREAM_WAIT;
+}
+
+/* The data has ended: the trailer section behind it has to be there, and good, before the end is told. */
+static int stream_h1_section(struct stream *s)
+{
+	const char *why;
+	struct msg m;
+	int r = h1_trailers_parse(leg_readable(s->leg), &s->scan, &m, &s->used, &why);
+
+	if (r < 0)
+		return -EBADMSG;
+	if (r == 0)
+		return leg_over(s->leg) || s->leg->ended ? stream_h1_cut(s) : STREAM_WAIT;
+	s->section = true;
+	return STREAM_END;
 }
 
 static int stream_h1_read(struct stream *s, size_t max, struct slice *ret)
@@ -83,6 +100,8 @@ static int stream_h1_read(struct stream *s, size_t max, struct slice *ret)
 		if (ret->n)
 			return STREAM_DATA; /* an end that came with them comes again */
 		leg_consume(s->leg, s->used);
+		if (r == H1_BODY_TRAILERS)
+			return stream_h1_section(s);
 		if (r > 0)
 			return STREAM_END;
 		if (!s->used)
@@ -103,11 +122,31 @@ static void stream_h1_consumed(struct stream *s, size_t n)
 
 static int stream_h1_trailers(struct stream *s, struct msg *ret)
 {
-	(void)s, (void)ret;
-	return 0;
+	const char *why;
+	size_t scan = 0, used;
+
+	if (!s->section || !s->trailers ||
+		h1_trailers_parse(leg_readable(s->leg), &scan, ret, &used, &why) != 1)
+		return 0;
+	return fields_trailers_keep(ret);
+}
+
+static void stream_h1_end_taken(struct stream *s)
+{
+	if (!s->section)
+		return;
+	leg_consume(s->leg, s->used);
+	s->section = false;
 }
 
 /* ---- sending */
+
+/* A response that has no body where there could be one has to say so. */
+static bool stream_h1_empty(const struct stream *s, const struct msg *m, bool end)
+{
+	return end && !s->to_head && m->status != 204 && m->status != 304 &&
+	       !msg_find(m, SLICE("content-length"));
+}
 
 static int stream_h1_send_head(struct stream *s, const struct msg *m, bool end)
 {
@@ -125,6 +164,7 @@ static int stream_h1_send_head(struct stream *s, const struct msg *m, bool end)
 		s->keep = false; /* the end of the connection is the end of the body */
 	r = s->server ? h1_write_response(&s->out, m,
 				&(struct h1_write_how){.chunked = s->chunked,
+					.empty = final && stream_h1_empty(s, m, end),
 					.close = !s->keep,
 					.client_10 = s->client_10})
 		      : h1_write_request(&s->out, m);
@@ -160,13 +200,13 @@ static int stream_h1_finish(struct stream *s, const struct msg *trailers)
 {
 	int r = 0;
 
-	(void)trailers;
 	if (s->raw) {
 		leg_shut(s->leg);
 		return 0;
 	}
 	if (s->chunked)
-		r = buf_append(&s->out, H1_LAST_CHUNK);
+		r = trailers ? h1_write_trailers(&s->out, trailers)
+			     : buf_append(&s->out, H1_LAST_CHUNK);
 	if (r == 0)
 		stream_h1_push(s);
 	return r;
@@ -199,6 +239,7 @@ static const struct stream_codec stream_h1 = {
 	.read = stream_h1_read,
 	.consumed = stream_h1_consumed,
 	.trailers = stream_h1_trailers,
+	.end_taken = stream_h1_end_taken,
 	.send_head = stream_h1_send_head,
 	.room = stream_h1_room,
 	.write = stream_h1_write,
@@ -226,6 +267,7 @@ void stream_h1_server(struct stream *s, struct leg *leg, const struct msg *head)
 	s->client_10 = head->minor == 0;
 	s->keep = head->keep_alive;
 	h1_body_init(&s->body, head->framing, head->length);
+	s->trailers = !fields_connection_names(head);
 }
 
 void stream_h1_client(struct stream *s, struct leg *leg, bool to_head)

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "http/fields.h"
 #include "http/h2_session.h"
 #include "http/h2_stream.h"
 #include "proxy/leg.h"
@@ -61,7 +62,12 @@ static int stream_h2_trailers(struct stream *s, struct msg *ret)
 	if (!m)
 		return 0;
 	*ret = *m;
-	return 1;
+	return fields_trailers_keep(ret);
+}
+
+static void stream_h2_end_taken(struct stream *s)
+{
+	(void)s;
 }
 
 /* ---- sending */
@@ -114,6 +120,7 @@ static const struct stream_codec stream_h2 = {
 	.read = stream_h2_read,
 	.consumed = stream_h2_consumed,
 	.trailers = stream_h2_trailers,
+	.end_taken = stream_h2_end_taken,
 	.send_head = stream_h2_send_head,
 	.room = stream_h2_room,
 	.write = stream_h2_write,
