@@ -29,7 +29,7 @@ BASE     := buf clock fault fdpass file json keyfile keyring log secret slab
 MODEL    := addr category range
 RING     := loop timer
 TLS      := sniff ca mint leaves engine reason server trust client
-HTTP     := fields authority target h1_head h1_body h1_write
+HTTP     := fields authority target h1_head h1_body h1_write h2_flood h2_head h2_library h2_receive h2_send h2_session h2_stream
 DNS      := wire records answers
 POLICY   := alabel check digest hosts lists load match policy private
 CRED     := check credset load placeholder source value
@@ -65,7 +65,7 @@ UNIT_base     := buf fault fdpass file json keyfile keyring secret slab
 UNIT_model    := addr category range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
-UNIT_http     := fields authority target h1_head h1_trailers h1_body h1_write
+UNIT_http     := fields authority target h1_head h1_trailers h1_body h1_write h2_stream
 UNIT_dns      := wire records answers
 UNIT_policy   := alabel hosts policy policy_check
 UNIT_cred     := credset examples placeholder source
@@ -114,7 +114,7 @@ endif
 VERSION := 0.1.0
 CFLAGS  := -std=gnu11 -O2 -g $(WARN) $(HARD)
 CPPFLAGS := -D_GNU_SOURCE -DSALLYPORT_VERSION='"$(VERSION)"' -Iuserspace -I. -I$(B)
-LIBS    := -luring -lssl -lcrypto -lcares -lyaml -lseccomp -lbpf -lelf -lz
+LIBS    := -luring -lnghttp2 -lssl -lcrypto -lcares -lyaml -lseccomp -lbpf -lelf -lz
 Q       := $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 

@@ -66,5 +66,5 @@ class Pki:
             file.write(leaf)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(chain, self._key)
-        context.set_alpn_protocols(["h2", "http/1.1"])  # h2 is not spoken here: nobody must offer it
+        context.set_alpn_protocols(["http/1.1"])
         return context

@@ -261,7 +261,7 @@ def test_H1_04b_curl_shows_a_refusal_of_the_upload(sandbox, origin):
     origin.on("/unwelcome", no)
     with open(f"{sandbox.home}/unwelcome.bin", "wb") as file:
         file.write(pattern(2 << 20))
-    done = sandbox.curl("-H", "Expect: 100-continue", "-T", f"{sandbox.home}/unwelcome.bin", "-w", "%{http_code} %{size_upload}",
+    done = sandbox.curl("--http1.1", "-H", "Expect: 100-continue", "-T", f"{sandbox.home}/unwelcome.bin", "-w", "%{http_code} %{size_upload}",
                         "https://api.test/unwelcome", check=True)
     assert done.stdout == "who are you\n401 0", "not a byte of the body was asked for"
 
@@ -273,7 +273,7 @@ def test_H1_13_a_reply_to_HEAD_keeps_its_length(sandbox):
         assert reply.fields["content-length"] == "1488324" and reply.body == b""
         assert time.monotonic() - start < 2
         assert connection.get("/bytes/4", host="file.test").body == pattern(4)
-    assert "Content-Length: 1488324" in sandbox.curl("-I", "https://file.test/head/1488324", check=True).stdout
+    assert "Content-Length: 1488324" in sandbox.curl("--http1.1", "-I", "https://file.test/head/1488324", check=True).stdout
 
 
 REFUSED_BODIES = {

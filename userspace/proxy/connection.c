@@ -142,6 +142,8 @@ void connection_finish(struct connection *c)
 static void connection_relax(struct connection *c)
 {
 	c->relaxed = true;
+	if (c->session.h2)
+		session_relax(&c->session);
 	leg_relax(c->leg);
 	connection_deadline(c, TIME_IDLE - TIME_RELAX);
 }

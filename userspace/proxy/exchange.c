@@ -293,6 +293,12 @@ static void exchange_repeat(struct exchange *x)
 	exchange_connect(x, true);
 }
 
+/* The upstream said by which code it ends the stream, and the client's version has it too. */
+static bool exchange_passes_reset(const struct exchange *x)
+{
+	return !exchange_is_h1(x) && x->up.code && x->up.code != H2_GONE;
+}
+
 static void exchange_relay(struct exchange *x)
 {
 	struct relay_outcome out;
@@ -310,7 +316,7 @@ static void exchange_relay(struct exchange *x)
 		exchange_repeat(x);
 		return;
 	case RELAY_RESET:
-		if (x->up.code && !exchange_is_h1(x)) {
+		if (exchange_passes_reset(x)) {
 			audit_text(x->event.reason, sizeof(x->event.reason), slice_str(out.detail));
 			exchange_break(x, x->up.code);
 		} else {

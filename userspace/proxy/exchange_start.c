@@ -48,10 +48,13 @@ static void exchange_connected(struct exchange *x)
 	x->up_done = false;
 	exchange_deadline(x, TIME_UPLOAD);
 	r = stream_send_head(&x->up, &x->head.msg, x->bodiless);
+	stream_flush(&x->up);
 	if (r == -EINVAL)
 		exchange_refuse_plain(x, CATEGORY_BAD_REQUEST, "the head cannot be forwarded");
 	else if (r < 0)
 		exchange_fail(x, CATEGORY_UPSTREAM_CONNECT, "the request could not be written");
+	else
+		stream_wake(&x->down); /* a body may be there already */
 }
 
 static void exchange_ready(struct origin_user *user, enum category why, const char *detail)

@@ -208,6 +208,8 @@ void origin_expired(struct timer *t)
 	case ORIGIN_IDLE:
 		if (!o->relaxed) {
 			o->relaxed = true;
+			if (o->session.h2)
+				session_relax(&o->session);
 			leg_relax(o->leg);
 			timer_start(o->seat->worker->loop, &o->timer, TIME_POOL_IDLE - TIME_RELAX);
 			return;
@@ -230,7 +232,7 @@ static void origin_secure(struct origin *o)
 	if (!client || tls_client_engine(client, &o->leg->rx, &o->leg->tx,
 			       slice_of(o->host.text, o->host.n),
 			       o->host.is_ip ? &o->host.ip : NULL,
-			       false, &tls) < 0) {
+			       o->item.key.version == ORIGIN_ANY, &tls) < 0) {
 		origin_fail(o, CATEGORY_UPSTREAM_TLS, "no TLS context");
 		return;
 	}

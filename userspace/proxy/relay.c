@@ -138,6 +138,14 @@ static enum relay_result relay_interim(struct exchange *x, const struct msg *m, 
 	return RELAY_WAIT;
 }
 
+/* Of HTTP/2 the upstream has said so; of HTTP/1 it is so if a pooled connection just ended. */
+static bool relay_may_repeat(struct exchange *x)
+{
+	if (x->repeated || !x->bodiless || !stream_untouched(&x->up))
+		return false;
+	return x->up.session || (x->repeatable && x->upstream.origin->reused);
+}
+
 static enum relay_result relay_head(struct exchange *x, struct relay_outcome *ret)
 {
 	while (!x->headed) {
@@ -146,9 +154,9 @@ static enum relay_result relay_head(struct exchange *x, struct relay_outcome *re
 		enum relay_result result;
 		int r = stream_head(&x->up, &m, &why);
 
-		if (r == -ECONNRESET && x->repeatable && stream_untouched(&x->up))
+		if (r == -ECONNRESET && relay_may_repeat(x))
 			return RELAY_REPEAT;
-		if (r == -ECONNRESET && x->up.code) {
+		if (r == -ECONNRESET && x->up.session) {
 			ret->detail = why;
 			return RELAY_RESET;
 		}

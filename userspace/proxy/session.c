@@ -13,6 +13,7 @@
 #include "proxy/leg.h"
 #include "proxy/session.h"
 #include "proxy/stream.h"
+#include "proxy/worker.h"
 
 static void session_opened(void *user, struct h2_stream *h2)
 {
@@ -26,8 +27,15 @@ static void session_stream_changed(void *user, struct h2_stream *h2)
 	session_changed(user, h2_stream_owner(h2));
 }
 
+static uint64_t session_now(void *user)
+{
+	struct session *s = user;
+
+	return loop_now(s->leg->worker->loop);
+}
+
 static const struct h2_events session_h2_events = {
-	.opened = session_opened, .changed = session_stream_changed};
+	.opened = session_opened, .changed = session_stream_changed, .now = session_now};
 
 int session_start(struct session *s, bool server, struct leg *leg, const struct session_events *events, void *user)
 {
@@ -85,8 +93,10 @@ static void session_feed(struct session *s)
 			s->over = true;
 	}
 	leg_consume(s->leg, in.n);
-	if (leg_over(s->leg))
-		s->over = true;
+	if (leg_over(s->leg) && !s->gone) {
+		s->over = s->gone = true;
+		h2_session_eof(s->h2); /* every stream hears of it */
+	}
 }
 
 /* True when something went out. */
@@ -130,6 +140,11 @@ bool session_takes(const struct session *s)
 unsigned session_streams(const struct session *s)
 {
 	return h2_session_streams(s->h2);
+}
+
+void session_relax(struct session *s)
+{
+	h2_session_relax(s->h2);
 }
 
 bool session_in_head(const struct session *s)

@@ -31,6 +31,7 @@ struct session {
 	struct buf out; /* frames that are not in the leg yet */
 	struct stream *changed; /* whose owners are to be told */
 	bool over; /* nothing more will come */
+	bool gone; /* … since the connection is */
 };
 
 /* `server`: towards a client. 0 or -ENOMEM. */
@@ -46,6 +47,8 @@ void session_drain(struct session *s);
 bool session_takes(const struct session *s);
 /* Streams that are open. */
 unsigned session_streams(const struct session *s);
+/* It is silent: gives memory back. */
+void session_relax(struct session *s);
 /* The peer is in the middle of a head: it has a deadline. */
 bool session_in_head(const struct session *s);
 

@@ -70,7 +70,7 @@ struct stream {
 	void *owner; /* of the one who is told of changes */
 	struct stream *next_changed;
 	bool changed;
-	uint32_t code; /* of the RST_STREAM that ended it */
+	uint32_t code; /* of the peer's RST_STREAM that ended it, 0 = something else did */
 };
 
 /* ---- receiving. The exchange of a server's stream begins with the request's head, so only clients ask for heads. */
@@ -177,6 +177,8 @@ bool stream_is_h1(const struct stream *s);
 void stream_h2_server(struct stream *s, struct session *session, struct h2_stream *h2, void *owner);
 /* A request that is to be made on a session: the h2 stream begins with stream_send_head(). */
 void stream_h2_client(struct stream *s, struct session *session, void *owner, bool to_head);
+/* Its owner is to look at it again in this batch. HTTP/1: whoever steps the connection does. */
+void stream_wake(struct stream *s);
 /* Resets it with that code; HTTP/1 has nothing to say it by: its connection must be closed. */
 void stream_reset(struct stream *s, uint32_t code);
 

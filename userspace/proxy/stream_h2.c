@@ -14,7 +14,11 @@
 
 static bool stream_h2_broken(struct stream *s)
 {
-	return s->session->over || (s->h2 && h2_stream_is_reset(s->h2, &s->code));
+	if (!s->h2)
+		return s->session->over;
+	if (h2_stream_is_reset_by_peer(s->h2))
+		(void)h2_stream_is_reset(s->h2, &s->code); /* it is */
+	return h2_stream_is_reset(s->h2, NULL);
 }
 
 /* What there is when nothing is there. */
@@ -74,17 +78,20 @@ static void stream_h2_end_taken(struct stream *s)
 
 static int stream_h2_send_head(struct stream *s, const struct msg *m, bool end)
 {
-	int r;
+	struct msg with;
 
 	if (s->server)
 		return h2_stream_respond(s->h2, m, end);
-	r = h2_session_request(s->session->h2, m, end, s, &s->h2);
-	return r;
+	if (!m->takes_trailers || m->nfields == LIMIT_FIELDS)
+		return h2_session_request(s->session->h2, m, end, s, &s->h2);
+	with = *m;
+	with.fields[with.nfields++] = (struct field){.name = SLICE("te"), .value = SLICE("trailers")};
+	return h2_session_request(s->session->h2, &with, end, s, &s->h2);
 }
 
 static size_t stream_h2_room(struct stream *s)
 {
-	return stream_h2_broken(s) ? 0 : h2_stream_room(s->h2);
+	return h2_stream_room(s->h2);
 }
 
 static int stream_h2_write(struct stream *s, struct slice data)
@@ -167,6 +174,14 @@ void stream_reset(struct stream *s, uint32_t code)
 	if (!s->h2)
 		return;
 	h2_stream_reset(s->h2, code);
+	leg_mark(s->leg);
+}
+
+void stream_wake(struct stream *s)
+{
+	if (!s->session)
+		return;
+	session_changed(s->session, s);
 	leg_mark(s->leg);
 }
 

@@ -47,7 +47,7 @@ static int server_name(SSL *ssl, int *alert, void *arg)
 static int server_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n,
 	const unsigned char *offered, unsigned n, void *arg)
 {
-	const struct slice ours[] = {SLICE("http/1.1")};
+	const struct slice ours[] = {SLICE("h2"), SLICE("http/1.1")};
 
 	(void)ssl, (void)arg;
 	for (unsigned o = 0; o < ARRAY_SIZE(ours); o++)
