@@ -56,6 +56,7 @@ union daemon_link_message {
 	struct proto_active active;
 	struct proto_dialler dialler;
 	struct proto_word word;
+	struct proto_draining draining;
 };
 
 struct daemon_peer *daemon_link_in(struct daemon_link *link, enum daemon_phase phase)
@@ -115,11 +116,14 @@ static int daemon_link_said_gone(struct daemon_peer *peer, const union daemon_li
 
 static int daemon_link_said_draining(struct daemon_peer *peer, const union daemon_link_message *m)
 {
+	return hand_over_draining(peer, m->draining.seconds);
+}
+
+/* An older release says no time. */
+static int daemon_link_said_word(struct daemon_peer *peer, const union daemon_link_message *m)
+{
 	(void)m; /* nothing but the word */
-	if (!peer->drain_owed)
-		return -EPROTO;
-	peer->drain_owed = false;
-	return 0;
+	return hand_over_draining(peer, PROTO_DRAIN_MOST);
 }
 
 /* What a daemon may say; whether it is its turn is the sandboxes' question. */
@@ -131,7 +135,8 @@ static const struct {
 	{PROTO_ACTIVE, sizeof(struct proto_active), daemon_link_said_active},
 	{PROTO_GONE, sizeof(struct proto_name), daemon_link_said_gone},
 	{PROTO_DIALLER, sizeof(struct proto_dialler), daemon_link_said_dialler},
-	{PROTO_DRAINING, sizeof(struct proto_word), daemon_link_said_draining},
+	{PROTO_DRAINING, sizeof(struct proto_draining), daemon_link_said_draining},
+	{PROTO_DRAINING, sizeof(struct proto_word), daemon_link_said_word},
 };
 
 static int daemon_link_receive(struct daemon_peer *peer)
@@ -180,6 +185,7 @@ void daemon_link_drop(struct daemon_peer *peer)
 		cleanup_close(&link->handed);
 		link->handed = TAKE_FD(peer->pidfd);
 		link->handed_pid = peer->pid;
+		link->handed_ms = peer->drain_ms;
 	}
 	cleanup_close(&peer->pidfd);
 	*peer = (struct daemon_peer){.link = link, .source = {-1, peer->source.ready}, .pidfd = -1};

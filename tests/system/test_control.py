@@ -213,7 +213,7 @@ def test_ctl_credentials_check(world, stack):
 def test_the_example_configuration_works_as_it_is(stack):
     config = os.path.join(ROOT, "scripts", "examples", "daemon.yaml")
     done = subprocess.run([stack.tool("sallyportd"), "--check-config", config], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "the configuration is good\nstate /run/sallyport\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "the configuration is good\nstate /run/sallyport\ndrain 30\n"), done.stderr
 
 
 def test_the_example_configuration_is_accepted_with_its_credentials(world, stack):

@@ -55,6 +55,51 @@ def test_who_has_handed_over_is_not_let_in_again(rig):
         second.wait(10)
 
 
+DRAINER = """
+import sys, time, helper_rig
+d = helper_rig.Daemon(sys.argv[1])
+d.drain = 0
+print("here", flush=True)
+helper_rig.until("to drain", lambda: d.words == [helper_rig.DRAIN], 60)
+if sys.argv[2] == "hangs up":
+    d.close()
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("how", ["stays", "hangs up"])
+def test_who_drains_for_longer_than_it_said_is_killed(rig, how):
+    """It would keep the second place for ever: nobody could take over again."""
+    first = subprocess.Popen([sys.executable, "-c", DRAINER, rig.state, how], stdout=subprocess.PIPE,
+                             cwd=os.path.dirname(helper_rig.__file__))
+    try:
+        assert first.stdout.readline() == b"here\n"
+        rig.attach("a")
+        second = rig.daemon(take_over=True)
+        until("service", lambda: second.words == [helper_rig.SERVE])
+        assert first.wait(30) == -signal.SIGKILL
+        assert f"the daemon of pid {first.pid}, which handed over, does not end: it is killed" in rig.logged()
+        assert rig.ctl("list", "--daemon").returncode == 0 and not second.ended
+    finally:
+        first.kill()
+        first.wait()
+
+
+def test_a_drain_has_a_limit(rig):
+    first = rig.daemon()
+    first.drain = 86401
+    rig.attach("a")
+    second = subprocess.Popen([sys.executable, "-c", SUCCESSOR, rig.state], stdin=subprocess.PIPE,
+                              cwd=os.path.dirname(helper_rig.__file__))
+    try:
+        until("hung up", lambda: first.ended)
+        assert "was not acceptable" in rig.logged()
+        until("service all the same", lambda: "has taken over" in rig.logged())
+    finally:
+        second.stdin.close()
+        second.wait(10)
+
+
 def test_taking_over_from_nobody(rig):
     """It is told to serve when it has taken what there is, and not before."""
     first = rig.daemon()
@@ -88,6 +133,7 @@ SHORT = struct.pack("I", helper_rig.DRAINING)
 
 
 @pytest.mark.parametrize("message", [helper_rig.word(helper_rig.DRAINING), helper_rig.word(helper_rig.SERVE), DIALLER_LATE,
+                                     helper_rig.draining(1),
                                      helper_rig.dialler(take_over=2), SHORT])
 def test_words_out_of_turn_end_the_connection(rig, message):
     daemon = rig.daemon()
