@@ -91,6 +91,8 @@ static int daemon_link_said_dialler(struct daemon_peer *peer, const union daemon
 	peer->taking = m->dialler.take_over;
 	if (occupied && !peer->taking)
 		return -EBUSY;
+	if (peer->taking)
+		hand_over_begins(peer);
 	sandboxes_link_up(link->sandboxes, daemon_peer_slot(peer));
 	daemon_peer_to(peer, peer->taking ? DAEMON_CANDIDATE : DAEMON_SERVING);
 	if (!peer->taking)
@@ -164,8 +166,6 @@ static void daemon_link_dropped(struct daemon_link *link, enum daemon_phase was)
 {
 	if (link->listener.fd < 0)
 		return; /* the helper ends */
-	if (was == DAEMON_CANDIDATE)
-		hand_over_failed(link);
 	if (!link->outage->down && !daemon_link_in(link, DAEMON_SERVING) &&
 		(was == DAEMON_SERVING || was == DAEMON_CANDIDATE))
 		outage_begins(link->outage);
@@ -179,6 +179,8 @@ void daemon_link_drop(struct daemon_peer *peer)
 
 	if (peer->source.fd < 0)
 		return;
+	if (was == DAEMON_CANDIDATE)
+		hand_over_failed(peer);
 	loop_forget(link->loop, &peer->source);
 	(void)close(peer->source.fd); /* nothing is pending that matters */
 	if (was == DAEMON_DRAINING) {

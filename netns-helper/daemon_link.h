@@ -35,6 +35,8 @@ struct daemon_peer {
 	pid_t pid;
 	int pidfd; /* owned; -1 = the kernel gave none */
 	bool taking; /* it said that it takes over: SERVE is wanted */
+	dev_t next_dev; /* of the control socket that it made, if it takes over; */
+	ino_t next_ino; /* 0 = there was none */
 	bool blocked; /* something is due and the socket is full */
 	bool drain_owed; /* DRAINING is awaited, until drain_ms */
 	uint64_t drain_ms; /* monotonic; of one that drains: then it is killed */

@@ -16,13 +16,15 @@
  * that too. So is one that has not gone PROTO_DRAIN_LATE_MS after its time, connected or not: as long as it lives it
  * has the second place, and the next take-over would wait for it. Without an old one, step 3 follows 1.
  *
- * #syscalls: renameat unlinkat pidfd_send_signal poll
+ * #syscalls: renameat newfstatat unlinkat pidfd_send_signal poll
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "netns-helper/daemon_link.h"
@@ -153,9 +155,33 @@ int hand_over_tick(struct daemon_link *link)
 	return handed < draining ? handed : draining;
 }
 
-void hand_over_failed(struct daemon_link *link)
+void hand_over_begins(struct daemon_peer *new)
 {
-	(void)unlinkat(link->state, PROTO_CONTROL_NEXT, 0); /* may never have been made */
-	if (daemon_link_in(link, DAEMON_SERVING))
+	struct stat st;
+
+	if (fstatat(new->link->state, PROTO_CONTROL_NEXT, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return; /* nothing to remove: a daemon listens before it connects */
+	new->next_dev = st.st_dev;
+	new->next_ino = st.st_ino;
+}
+
+/* The path may be that of the next one by now, which has found the socket of a dead one there. */
+static void hand_over_unlink(const struct daemon_peer *new)
+{
+	struct stat st;
+
+	if (!new->next_ino ||
+		fstatat(new->link->state, PROTO_CONTROL_NEXT, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (st.st_dev == new->next_dev && st.st_ino == new->next_ino)
+		(void)unlinkat(new->link->state, PROTO_CONTROL_NEXT, 0); /* it may just have gone */
+}
+
+void hand_over_failed(struct daemon_peer *new)
+{
+	if (new->link->listener.fd < 0)
+		return; /* the helper ends */
+	hand_over_unlink(new);
+	if (daemon_link_in(new->link, DAEMON_SERVING))
 		log_warn("the take-over failed; the daemon that serves goes on");
 }

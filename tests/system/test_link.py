@@ -5,6 +5,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -53,6 +54,28 @@ def test_who_has_handed_over_is_not_let_in_again(rig):
     finally:
         second.stdin.close()
         second.wait(10)
+
+
+@pytest.mark.parametrize("whose", ["its own", "another's"])
+def test_of_a_take_over_that_fails_only_its_own_socket_goes(rig, whose):
+    """A third daemon may have put its own in the place of a dead one's."""
+    rig.daemon()
+    rig.attach("a")
+    path = os.path.join(rig.state, "control.sock.next")
+    open(path, "w", encoding="ascii").close()
+    taker = subprocess.Popen([sys.executable, "-c", SUCCESSOR.replace("take_over", "answer=lambda offer: None, take_over"),
+                              rig.state], stdin=subprocess.PIPE, cwd=os.path.dirname(helper_rig.__file__))
+    until("the connection", lambda: f"the daemon is connected, pid {taker.pid}" in rig.logged())
+    time.sleep(0.3)  # what it says first has been heard
+    if whose == "another's":
+        open(path + "2", "w", encoding="ascii").close()
+        os.rename(path + "2", path)
+    taker.stdin.close()
+    taker.wait(10)
+    until("its end", lambda: "the take-over failed" in rig.logged())
+    assert os.path.exists(path) == (whose == "another's")
+    if os.path.exists(path):
+        os.unlink(path)
 
 
 DRAINER = """
