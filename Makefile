@@ -222,7 +222,7 @@ $(B)/unit/test_helper_hook_seccomp: $(B)/netns-helper/hook_json.o
 $(B)/unit/test_helper_hook_spec: $(patsubst %,$(B)/netns-helper/%.o,bounding hook_bundle hook_json hook_state)
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
-BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
+BATTERY := $(addprefix tests/bpf/,battery classes inspect kinds life names world) \
            $(addprefix netns-helper/,cgroup leftovers openings pins programs programs_hooks programs_sandbox steer_program unix_paths)
 $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)
