@@ -225,6 +225,58 @@ static void test_half_closed_and_silent(void **state)
 	buf_done(&r->server.out);
 }
 
+/* One sandbox may have all; of several each has its part at least, and whoever asks takes what nobody has. */
+static void test_share(void **state)
+{
+	static const struct {
+		uint32_t used, own, seats;
+		bool refused;
+	} rows[] = {
+		{0, 0, 2, false},
+		{8191, 8191, 1, false}, /* alone: all */
+		{7167, 7167, 2, false}, /* an eighth is free */
+		{7168, 7168, 2, true}, /* it is not any more, and it has more than its half */
+		{7168, 4096, 2, true},
+		{7168, 4095, 2, false},
+		{8191, 1, 2, false}, /* the last one, for who has few */
+		{8191, 0, 1000, false},
+		{8191, 8, 1000, true},
+		{7168, 1024, 8, true},
+		{7168, 1023, 8, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (worker_share_used(rows[i].used, 8192, rows[i].own, rows[i].seats) !=
+			rows[i].refused)
+			fail_msg("%u used, %u own, %u seats", rows[i].used, rows[i].own,
+				rows[i].seats);
+}
+
+/* Two that fill a worker of 64 slots, one after the other, until neither gets any: both have half of it, or had it. */
+static void test_shares_of_two(void **state)
+{
+	uint32_t own[2] = {0}, max = 64, turns = 0;
+
+	(void)state;
+	while (own[0] + own[1] < max && !worker_share_used(own[0] + own[1], max, own[0], 2))
+		own[0]++; /* the greedy one comes first */
+	assert_int_equal(own[0], 56);
+	while (own[0] + own[1] < max && !worker_share_used(own[0] + own[1], max, own[1], 2))
+		own[1]++;
+	assert_int_equal(own[1], 8);
+	/* tunnels of the greedy one end one by one: who takes the place? */
+	while (own[0] > 32 && turns++ < 100) {
+		own[0]--;
+		if (!worker_share_used(own[0] + own[1], max, own[0], 2))
+			own[0]++;
+		else if (!worker_share_used(own[0] + own[1], max, own[1], 2))
+			own[1]++;
+	}
+	assert_int_equal(own[0], 32);
+	assert_int_equal(own[1], 32);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +284,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_review_of_what_is_no_tunnel, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_half_closed_and_silent, set_up, tear_down),
+		cmocka_unit_test(test_share),
+		cmocka_unit_test(test_shares_of_two),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
