@@ -53,7 +53,7 @@ HELPER   := addresses arguments ask attach bounding cgroup client containers dae
 HOOK     := hook hook_ask hook_bundle hook_conf hook_json hook_place hook_seccomp hook_spec hook_state hook_trust keystore
 HOOK_TOO := ask bounding cgroup document handout jail leftovers pins programs_hooks state unix_paths
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
-CTL      := cgroup2 check client doctor finding machine need probe show
+CTL      := beat cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
 PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
             nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \

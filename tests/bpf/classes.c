@@ -125,8 +125,9 @@ static void classes_try(struct classes *c, const uint8_t ip[16], bool v6_socket)
 /* In every form in which it can be asked for. */
 static void classes_address(struct classes *c, const uint8_t ip[16])
 {
-	const struct addr as = {.ip = {ip[0], ip[1], ip[2], ip[3], ip[4], ip[5], ip[6], ip[7], ip[8],
-					ip[9], ip[10], ip[11], ip[12], ip[13], ip[14], ip[15]}};
+	const struct addr as = {
+		.ip = {ip[0], ip[1], ip[2], ip[3], ip[4], ip[5], ip[6], ip[7], ip[8], ip[9], ip[10],
+			ip[11], ip[12], ip[13], ip[14], ip[15]}};
 	uint8_t nat64[16] = {0, 0x64, 0xff, 0x9b}, sixtofour[16] = {0x20, 0x02, [15] = 1};
 
 	classes_try(c, ip, true);
