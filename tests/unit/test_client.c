@@ -120,10 +120,10 @@ static void names_for_upstream(void **state)
 	buf_init(&rx, RX), buf_init(&tx, TX);
 	memset(big, 'a', sizeof(big));
 	assert_int_equal(
-		tls_client_engine(client, &rx, &tx, slice_of("a\0b", 3), NULL, &e), -EINVAL);
-	assert_int_equal(tls_client_engine(client, &rx, &tx, slice_of("", 0), NULL, &e), -EINVAL);
+		tls_client_engine(client, &rx, &tx, slice_of("a\0b", 3), NULL, false, &e), -EINVAL);
+	assert_int_equal(tls_client_engine(client, &rx, &tx, slice_of("", 0), NULL, false, &e), -EINVAL);
 	assert_int_equal(
-		tls_client_engine(client, &rx, &tx, slice_of(big, 254), NULL, &e), -EINVAL);
+		tls_client_engine(client, &rx, &tx, slice_of(big, 254), NULL, false, &e), -EINVAL);
 	assert_null(e);
 }
 
