@@ -67,7 +67,7 @@ UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
 UNIT_http     := fields authority target h1_head h1_trailers h1_body h1_write h2_stream
 UNIT_dns      := wire records answers
-UNIT_policy   := alabel hosts policy policy_check
+UNIT_policy   := alabel hosts policy policy_check private
 UNIT_cred     := credset examples placeholder source
 UNIT_rewrite  := base64 swap
 UNIT_conf     := yaml nearest table daemon_conf
@@ -278,10 +278,10 @@ FUZZ_hook        := base/fault
 FUZZ_HELPER_hook := bounding hook_bundle hook_conf hook_json hook_seccomp hook_spec hook_state unix_paths
 
 define FUZZ_RULE
-$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
+$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c tests/fuzz/check.h $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
 	$$(call say,FUZZ,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto -ljansson -lcap -lbpf
+	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$(filter %.c,$$^) -lyaml -lcrypto -ljansson -lcap -lbpf
 FUZZ_PROGRAMS += $(B)/fuzz/fuzz_$(1)
 endef
 $(foreach f,$(FUZZERS),$(eval $(call FUZZ_RULE,$(f))))

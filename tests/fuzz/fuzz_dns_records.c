@@ -7,15 +7,9 @@
  */
 #include "../../userspace/dns/records.c"
 
-#include <stdlib.h>
+#include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			abort();                                                                   \
-	} while (0)
 
 static size_t check_name(const uint8_t *p, size_t n)
 {

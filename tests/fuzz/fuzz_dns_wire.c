@@ -6,17 +6,10 @@
  * - the question comes back byte for byte; the text of the name agrees with its bytes;
  * - a prefix of an accepted query is not accepted.
  */
-#include <stdlib.h>
-
+#include "check.h"
 #include "dns/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			abort();                                                                   \
-	} while (0)
 
 static unsigned get16(const uint8_t *p)
 {

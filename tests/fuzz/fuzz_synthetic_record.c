@@ -9,15 +9,9 @@
  */
 #include "../../userspace/proxy/synthetic_record.c"
 
-#include <stdlib.h>
+#include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			abort();                                                                   \
-	} while (0)
 
 static int read_all(struct synthetic *s, const uint8_t *data, size_t size, size_t *used)
 {

@@ -130,7 +130,9 @@ class FarSide:
         self.netns = Netns("farside")
         self.netns.ip([
             "link set lo up",
-            "link add bridge type bridge mcast_snooping 0 stp_state 0",
+            # an address of its own: the lowest of its ports' would change when a namespace that is gone takes its port along,
+            # and every sandbox would speak to the old one until it asks anew, some five seconds later
+            "link add bridge address 02:00:00:00:00:01 type bridge mcast_snooping 0 stp_state 0",
             f"addr add {BRIDGE4}/24 dev bridge",
             f"addr add {BRIDGE6}/64 dev bridge nodad",
             "link set bridge up",

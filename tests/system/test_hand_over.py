@@ -155,10 +155,9 @@ thread = threading.Thread(target=ask); thread.start()
     assert asked > 50 and not lost, (asked, lost[:5])
 
 
+@pytest.mark.bpf
 def test_refusals_of_the_kernel_are_told_once(relay, attach):
     box = attach(on=relay)
-    if box.lane == "nft":
-        pytest.skip("the nft lane has no account of refusals")
     mark = relay.audit_mark()
 
     def refused(count):

@@ -15,10 +15,11 @@ import socket
 import struct
 import sys
 
-BPF, SECCOMP = 321, 317  # the calls' numbers on x86-64
+import callfilter
+
+SECCOMP = 317  # the call's number on x86-64
 SET_MODE_FILTER, NEW_LISTENER = 1, 8
-LOAD, JUMP_EQUAL, RETURN = 0x20, 0x15, 0x06  # of classic BPF: ld w abs, jeq k, ret k
-ASK, ALLOW = 0x7FC00000, 0x7FFF0000
+ASK = 0x7FC00000
 NOTIFICATION, ANSWER = "=QIIiIQ6Q", "=QqiI"  # struct seccomp_notif, seccomp_notif_resp
 RECEIVE, SEND = 0xC0502100, 0xC0182101
 CONTINUE = 1
@@ -26,15 +27,9 @@ PROG_LOAD, ATTACH_TYPE_AT = 5, 68  # in union bpf_attr
 UNIX_HOOKS = range(49, 54)  # BPF_CGROUP_UNIX_CONNECT and those behind it
 
 
-class Program(ctypes.Structure):
-    _fields_ = [("n", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
-
-
 def ask():
     """From now on bpf(2) is put to whoever has the descriptor that this returns."""
-    steps = ((LOAD, 0, 0, 0), (JUMP_EQUAL, 0, 1, BPF), (RETURN, 0, 0, ASK), (RETURN, 0, 0, ALLOW))
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-    program = Program(len(steps), ctypes.cast(code, ctypes.c_void_p))
+    program = callfilter.Program(callfilter.BPF, ASK)
     libc = ctypes.CDLL(None, use_errno=True)
     listener = libc.syscall(SECCOMP, SET_MODE_FILTER, NEW_LISTENER, ctypes.byref(program))
     if listener < 0:
