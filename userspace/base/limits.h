@@ -17,6 +17,7 @@ enum {
 	LIMIT_TX = 65536, /* produced and not sent, one leg */
 	LIMIT_RECV_CHUNK = 4096, /* one provided buffer */
 	LIMIT_CONTROL_HEAD = 8192, /* a request to the control socket */
+	LIMIT_PATH_PATTERN = 512, /* a pattern of paths, of a rule */
 
 	/* counts */
 	LIMIT_RECV_CHUNKS = 512, /* provided buffers of one worker, a power of two */
@@ -25,6 +26,7 @@ enum {
 	LIMIT_SANDBOXES = 1024,
 	LIMIT_CONNECTIONS = 1024, /* of one sandbox, unless its policy says otherwise */
 	LIMIT_CONNECTIONS_MOST = 1000000, /* the largest number that a policy may say */
+	LIMIT_PATHS = 256, /* patterns in one list of paths */
 	LIMIT_LEAVES = 1024, /* minted leaves kept, oldest out */
 	LIMIT_LOOKUPS = 256, /* DNS lookups at once */
 	LIMIT_LOOKUPS_SANDBOX = 16, /* of these, for one sandbox while others wait */
