@@ -31,7 +31,7 @@ RING     := loop timer
 TLS      := sniff ca mint leaves engine reason server trust client
 HTTP     := fields authority target h1_head h1_body h1_write h2_flood h2_head h2_library h2_receive h2_send h2_session h2_stream
 DNS      := wire records answers
-POLICY   := alabel check digest hosts lists load match policy private
+POLICY   := alabel check digest hosts lists load match paths policy private
 CRED     := check credset load placeholder source value
 REWRITE  := base64 swap
 CONF     := yaml nearest table daemon_conf
@@ -67,7 +67,7 @@ UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
 UNIT_http     := fields authority target h1_head h1_trailers h1_body h1_write h2_stream
 UNIT_dns      := wire records answers
-UNIT_policy   := alabel hosts policy policy_check private
+UNIT_policy   := alabel hosts paths policy policy_check policy_paths private
 UNIT_cred     := credset examples placeholder source
 UNIT_rewrite  := base64 swap
 UNIT_conf     := yaml nearest table daemon_conf
@@ -80,7 +80,7 @@ UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystor
 UNIT_proxy    := connection decide first journal notes prepared pulse refusal refuse rewrite_head synthetic \
             synthetic_record
 FUZZERS       := sniff h1_request h1_response h1_body h1_trailers yaml hosts dns_wire dns_records policy swap \
-            synthetic_record \
+            synthetic_record paths \
             authority hook keystore
 
 LINK_base     := base
@@ -269,11 +269,12 @@ FUZZ_h1_trailers := http/h1_head http/h1_write http/fields http/authority http/t
 FUZZ_authority   := http/authority http/target model/addr
 FUZZ_yaml        := base/fault
 FUZZ_hosts       := policy/alabel model/addr
-FUZZ_policy      := policy/alabel policy/check policy/digest policy/hosts policy/lists policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault model/addr model/range model/category
+FUZZ_paths       :=
+FUZZ_policy      := policy/alabel policy/check policy/digest policy/hosts policy/lists policy/match policy/paths policy/policy policy/private conf/yaml conf/nearest conf/table base/fault model/addr model/range model/category
 FUZZ_dns_wire    := dns/wire model/addr base/buf
 FUZZ_dns_records := dns/wire model/addr
 FUZZ_synthetic_record := proxy/synthetic dns/answers dns/records policy/alabel policy/hosts model/addr model/range model/category base/buf base/fault
-FUZZ_swap        := rewrite/base64 cred/credset cred/load cred/placeholder cred/source cred/value policy/alabel policy/check policy/digest policy/hosts policy/lists policy/load policy/match policy/policy policy/private conf/yaml conf/nearest conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
+FUZZ_swap        := rewrite/base64 cred/credset cred/load cred/placeholder cred/source cred/value policy/alabel policy/check policy/digest policy/hosts policy/lists policy/load policy/match policy/paths policy/policy policy/private conf/yaml conf/nearest conf/table base/fault base/buf base/secret base/json model/addr model/range model/category
 FUZZ_hook        := base/fault
 FUZZ_HELPER_hook := bounding hook_bundle hook_conf hook_json hook_seccomp hook_spec hook_state unix_paths
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_decide.c – one request against a policy: the form of its target, Host in all its spellings, the session's name, the
- * port, the method (POL-12, POL-13). Heads are put together by hand where the parser would not let them through, since
+ * port, the method, the path (POL-12, POL-13). Heads are put together by hand where the parser would not let them through, since
  * this is the last place that says no.
  */
 #include <errno.h>
@@ -28,7 +28,9 @@ static const char document[] =
 	"- {name: high, hosts: [high.test], ports: [8443, 9000-9001], action: allow}\n"
 	"- {name: plain, hosts: [a.test, x_y.test], action: allow}\n"
 	"- {name: v4, hosts: [203.0.113.10], action: allow}\n"
-	"- {name: v6, hosts: [\"2001:db8::1\"], ports: [443, 8443], action: allow}\n";
+	"- {name: v6, hosts: [\"2001:db8::1\"], ports: [443, 8443], action: allow}\n"
+	"- {name: acme, hosts: [paths.test], methods: [GET, HEAD], paths: [/acme/**], action: "
+	"allow}\n";
 
 static struct policy *policy, *open_policy;
 
@@ -142,6 +144,10 @@ static void check(size_t row, const struct ask *ask, const struct answer *want)
 #define METHOD(r, h)                                                                               \
 	{                                                                                          \
 		CATEGORY_METHOD_DENIED, r, h, "this method is not allowed"                         \
+	}
+#define PATH(r, h)                                                                                 \
+	{                                                                                          \
+		CATEGORY_PATH_DENIED, r, h, "this path is not allowed"                             \
 	}
 #define PROXY   "form for proxies"
 #define FORM    "plain form"
@@ -309,6 +315,38 @@ static void test_methods(void **state)
 	check_rows(rows, ARRAY_SIZE(rows));
 }
 
+static void test_paths(void **state)
+{
+	static const struct row rows[] = {
+		{{"GET", "/acme/x?y=../..", "paths.test", 80}, OK("acme", "paths.test")},
+		{{"GET", "/%61cme/%41", "paths.test", 443, "paths.test"}, OK("acme", "paths.test")},
+		{{"GET", "/acme", "paths.test", 80}, OK("acme", "paths.test")},
+		{{"GET", "/acme;x/y", "paths.test", 80}, PATH("default", "paths.test")},
+		{{"GET", "/ACME/x", "paths.test", 80}, PATH("default", "paths.test")},
+		{{"GET", "/acme%2Fx", "paths.test", 80}, PATH("default", "paths.test")},
+		{{"GET", "//acme/x", "paths.test", 80}, PATH("default", "paths.test")},
+		{{"POST", "/acme/x", "paths.test", 80}, METHOD("default", "paths.test")},
+		{{"OPTIONS", "*", "paths.test", 80}, METHOD("default", "paths.test")},
+		{{"TRACE", "/acme/x", "paths.test", 80}, METHOD("default", "paths.test")},
+		{{"GET", "/acme/../x", "paths.test", 80}, BAD("paths.test", "a dot segment")},
+		{{"GET", "/acme/%2E./x", "paths.test", 80}, BAD("paths.test", "a dot segment")},
+		{{"GET", "/acme/..;/x", "paths.test", 80}, BAD("paths.test", "a dot segment")},
+		{{"GET", "/acme/%5cx", "paths.test", 80}, BAD("paths.test", "a backslash")},
+		{{"GET", "/acme/%00", "paths.test", 80}, BAD("paths.test", "a control byte")},
+		{{"GET", "/acme/%u0041", "paths.test", 80}, BAD("paths.test", "a bad escape")},
+		{{"GET", "/acme/%c0%ae", "paths.test", 80}, BAD("paths.test", "overlong")},
+		{{"GET", "http://paths.test/acme/x", "paths.test", 80}, BAD(NULL, PROXY)},
+		{{"GET", "/acme/../x", "denied.test", 80}, DENIED("default", "denied.test")},
+		{{"GET", "/acme/../x", "paths.test", 443, "a.test"},
+			MISMATCH("paths.test", SESSION)},
+		/* elsewhere nobody looks */
+		{{"GET", "/acme/..;/%2e%2e/%zz", "a.test", 80}, OK("plain", "a.test")},
+	};
+
+	(void)state;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
 /* default: allow opens hosts, not the forms that are never let through. */
 static void test_open_policy(void **state)
 {
@@ -370,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_sessions),
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_methods),
+		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_open_policy),
 		cmocka_unit_test(test_connections),
 	};

@@ -45,7 +45,6 @@ static const struct {
 	{"version: 1\nrules: [{hosts: [a], action: allow}]", "f:2:9: a rule has no `name`"},
 	{"version: 1\nrules: [{name: a, action: allow}]", "f:2:9: a rule has no `hosts`"},
 	{"version: 1\nrules: [{name: a, hosts: [a]}]", "f:2:9: a rule has no `action`"},
-	{RULE(", paths: [/x]"), "f:3:47: `paths` is not available in this version"},
 	{RULE(", client: {uid: 0}"), "f:3:47: `client` is not available in this version"},
 	{RULE(", authority: [x]"), "f:3:47: `authority` is not available in this version"},
 	{RULE(", ask: {}"), "f:3:47: `ask` is not available in this version"},
@@ -77,8 +76,6 @@ static const struct {
 	{RULE(", methods: [\"A B\"]"),
 		"f:3:57: a method is one word, as it stands in a request (GET)"},
 	{RULE(", deny: alert"), "f:3:53: `deny` belongs to a rule with `action: deny`"},
-	{"version: 1\nrules: [{name: a, hosts: [a], paths: [/x], action: tunnel}]",
-		"f:2:31: `paths` is not available in this version"},
 	{"version: 1\nrules: [{name: a, hosts: [a], action: ask}]",
 		"f:2:39: `action: ask` is not available in this version"},
 	{"version: 1\nrules: [{name: a, hosts: [b\xc3\xbc"

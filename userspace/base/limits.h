@@ -22,6 +22,7 @@ enum {
 		100 * 65536, /* the same, all streams of one session: none waits for others to be read */
 	LIMIT_H2_LEAST = 8192, /* of what a session may hold to send, for each stream whatever the others do */
 	LIMIT_H2_LIBRARY = 4 << 20, /* the library's memory of one session */
+	LIMIT_PATH_PATTERN = 512, /* a pattern of paths, of a rule */
 
 	/* counts */
 	LIMIT_RECV_CHUNKS = 512, /* provided buffers of one worker, a power of two */
@@ -30,6 +31,7 @@ enum {
 	LIMIT_SANDBOXES = 1024,
 	LIMIT_CONNECTIONS = 1024, /* of one sandbox, unless its policy says otherwise */
 	LIMIT_CONNECTIONS_MOST = 1000000, /* the largest number that a policy may say */
+	LIMIT_PATHS = 256, /* patterns in one list of paths */
 	LIMIT_LEAVES = 1024, /* minted leaves kept, oldest out */
 	LIMIT_LOOKUPS = 256, /* DNS lookups at once */
 	LIMIT_LOOKUPS_SANDBOX = 16, /* of these, for one sandbox while others wait */

@@ -81,6 +81,15 @@ static int check_host(const char *text, struct host *ret, uint16_t *ret_port)
 	return host_canon(s, ret);
 }
 
+/* A target that http/target.h takes: origin-form, or `*`. */
+static bool check_path(const char *text)
+{
+	for (const char *c = text; *c; c++)
+		if (*c < 0x21 || *c > 0x7e || *c == '#')
+			return false;
+	return text[0] == '/' || strcmp(text, "*") == 0;
+}
+
 static void check_warn(void *arg, const char *text)
 {
 	(void)arg;
@@ -89,16 +98,14 @@ static void check_warn(void *arg, const char *text)
 
 /* A refusal by address holds besides the rules; for a name it needs a resolver, for a literal it
  * does not. */
-static struct verdict check_decide(
-	const struct policy *p, const struct host *h, uint16_t port, const char *method)
+static struct verdict check_decide(const struct policy *p, const struct subject *s)
 {
-	const struct subject s = {h, port, slice_str(method)};
-	struct verdict v = policy_decide(p, &s);
-	struct addr a = h->ip;
+	struct verdict v = policy_decide(p, s);
+	struct addr a = s->host->ip;
 
-	a.port = port;
-	if (v.allow && h->is_ip) {
-		v.category = policy_address(p, h, &a);
+	a.port = s->port;
+	if (v.allow && s->host->is_ip) {
+		v.category = policy_address(p, s->host, &a);
 		v.allow = v.category == CATEGORY_NONE;
 		if (!v.allow)
 			v.rule = "address";
@@ -130,14 +137,15 @@ static const char *const check_ways[] = {
 	[VERDICT_TERMINATE] = "terminate", [VERDICT_TUNNEL] = "tunnel", [VERDICT_PASS] = "pass"};
 
 static void check_print(
-	const struct host *h, uint16_t port, const char *method, const struct verdict *v, bool json)
+	const struct check_request *q, const struct host *h, uint16_t port, const struct verdict *v)
 {
 	struct buf out;
 	struct json j;
 
-	if (!json) {
-		printf("%s port %u%s%s: %s by %s%s%s%s%s\n", h->text, port, method ? " " : "",
-			method ? method : "", check_verdict_word(v), check_rule_word(v->rule),
+	if (!q->json) {
+		printf("%s port %u%s%s%s%s: %s by %s%s%s%s%s\n", h->text, port,
+			q->method ? " " : "", q->method ? q->method : "", q->path ? " " : "",
+			q->path ? q->path : "", check_verdict_word(v), check_rule_word(v->rule),
 			v->rule, v->allow ? "" : " (", v->allow ? "" : category_name(v->category),
 			v->allow ? "" : ")");
 		return;
@@ -147,7 +155,8 @@ static void check_print(
 	json_open(&j, NULL, '{');
 	json_text(&j, "host", h->text);
 	json_number(&j, "port", port);
-	json_text(&j, "method", method);
+	json_text(&j, "method", q->method);
+	json_text(&j, "path", q->path);
 	json_bool(&j, "allow", v->allow);
 	if (v->allow)
 		json_text(&j, "way", check_ways[v->way]);
@@ -169,6 +178,7 @@ static void check_good(const struct check_request *q)
 
 static int check_answer(const struct check_request *q, const struct policy *p)
 {
+	struct subject s;
 	struct verdict v;
 	struct host h;
 	uint16_t port;
@@ -182,8 +192,15 @@ static int check_answer(const struct check_request *q, const struct policy *p)
 			q->host);
 		return 2;
 	}
-	v = check_decide(p, &h, port, q->method);
-	check_print(&h, port, q->method, &v, q->json);
+	if (q->path && !check_path(q->path)) {
+		(void)fprintf(stderr,
+			"%s: not a path as it is sent (/a/b?q, escapes for what is not ASCII)\n",
+			q->path);
+		return 2;
+	}
+	s = (struct subject){&h, port, slice_str(q->method), slice_str(q->path)};
+	v = check_decide(p, &s);
+	check_print(q, &h, port, &v);
 	return v.allow ? 0 : 3;
 }
 

@@ -9,7 +9,7 @@
 struct check_request {
 	const char *file; /* "-" = standard input */
 	const char *host; /* HOST[:PORT], or NULL */
-	const char *method; /* or NULL: the connection */
+	const char *method, *path; /* or NULL: any; both: the connection */
 	const char *policy; /* file of a policy that must open the bindings, or NULL */
 	bool json;
 };

@@ -19,7 +19,7 @@
 enum { CTL_WRONG = 2, CTL_ARGS = 8 };
 
 struct ctl {
-	const char *state, *host, *method, *policy, *lane, *mode, *probes;
+	const char *state, *host, *method, *path, *policy, *lane, *mode, *probes;
 	bool json;
 	const char *args[CTL_ARGS]; /* what is no option, behind the command */
 	unsigned nargs;
@@ -77,8 +77,11 @@ static int ctl_sandboxes(const struct ctl *c)
 
 static int ctl_policy_check(const struct ctl *c)
 {
-	return check_policy(&(struct check_request){
-		.file = c->args[0], .host = c->host, .method = c->method, .json = c->json});
+	return check_policy(&(struct check_request){.file = c->args[0],
+		.host = c->host,
+		.method = c->method,
+		.path = c->path,
+		.json = c->json});
 }
 
 static int ctl_credentials_check(const struct ctl *c)
@@ -107,7 +110,7 @@ static const struct {
 	{{"sandboxes"}, 0, 1, ctl_sandboxes,
 		"sandboxes [ID]               the attached sandboxes, or one"},
 	{{"policy", "check"}, 1, 1, ctl_policy_check,
-		"policy check FILE [--host HOST[:PORT] [--method METHOD]]\n"
+		"policy check FILE [--host HOST[:PORT] [--method METHOD] [--path PATH]]\n"
 		"                               reads a policy; says what it decides, and which "
 		"rule does"},
 	{{"credentials", "check"}, 1, 1, ctl_credentials_check,
@@ -174,8 +177,9 @@ static int ctl_option(const char *name, const char *value, struct ctl *c)
 		size_t offset;
 	} options[] = {{"--state", offsetof(struct ctl, state)},
 		{"--host", offsetof(struct ctl, host)}, {"--method", offsetof(struct ctl, method)},
-		{"--policy", offsetof(struct ctl, policy)}, {"--lane", offsetof(struct ctl, lane)},
-		{"--mode", offsetof(struct ctl, mode)}, {"--probes", offsetof(struct ctl, probes)}};
+		{"--path", offsetof(struct ctl, path)}, {"--policy", offsetof(struct ctl, policy)},
+		{"--lane", offsetof(struct ctl, lane)}, {"--mode", offsetof(struct ctl, mode)},
+		{"--probes", offsetof(struct ctl, probes)}};
 	struct nearest best;
 
 	nearest_to(&best, slice_str(name));

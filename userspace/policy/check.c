@@ -6,9 +6,9 @@
  * action that is an error of the load, with the same a warning. Two earlier rules that cover a third
  * only together are not found.
  *
- * Tunnels behind a rule with methods for the same host and port: whether that rule matches is known
- * when a request has been read, which nobody does in a tunnel. An error of the load. An earlier rule
- * without methods takes its hosts whole, a later one gets what the tunnel leaves: both are the order
+ * Tunnels behind a rule with methods or paths for the same host and port: whether that rule matches is
+ * known when a request has been read, which nobody does in a tunnel. An error of the load. An earlier
+ * rule without them takes its hosts whole, a later one gets what the tunnel leaves: both are the order
  * of the document, and fine.
  *
  * Addresses that a rule allows and that stay refused, since no entry of private: lifts the refusal
@@ -58,9 +58,26 @@ static bool check_methods_cover(const struct policy_rule *a, const struct policy
 	return b->nmethods > 0;
 }
 
+/* As a reads them: what b reads more broadly, since it denies, is what its author wrote before it. */
+static bool check_paths_cover(const struct policy_rule *a, const struct policy_rule *b)
+{
+	if (a->npaths == 0)
+		return true;
+	for (unsigned i = 0; i < b->npaths; i++) {
+		bool covered = false;
+
+		for (unsigned k = 0; k < a->npaths && !covered; k++)
+			covered = path_pattern_covers(&a->paths[k], &b->paths[i], !a->allow);
+		if (!covered)
+			return false;
+	}
+	return b->npaths > 0;
+}
+
 static bool check_covers(const struct policy_rule *a, const struct policy_rule *b)
 {
-	return check_ports_cover(a, b) && check_methods_cover(a, b) && check_hosts_cover(a, b);
+	return check_ports_cover(a, b) && check_methods_cover(a, b) && check_hosts_cover(a, b) &&
+	       check_paths_cover(a, b);
 }
 
 static bool check_ports_meet(const struct policy_rule *a, const struct policy_rule *b)
@@ -86,7 +103,7 @@ static const struct policy_rule *check_undecidable(
 	const struct policy *p, const struct policy_rule *b)
 {
 	for (const struct policy_rule *a = p->rules; b->tunnel && a < b; a++)
-		if (a->nmethods && check_ports_meet(a, b) && check_hosts_meet(a, b))
+		if (policy_looks(a) && check_ports_meet(a, b) && check_hosts_meet(a, b))
 			return a;
 	return NULL;
 }
@@ -108,7 +125,8 @@ static bool check_denied_before(
 	for (unsigned i = 0; i < at; i++) {
 		const struct policy_rule *r = &p->rules[i];
 
-		if ((r->allow && !r->tunnel) || r->nmethods || !check_ports_cover(r, &p->rules[at]))
+		if ((r->allow && !r->tunnel) || policy_looks(r) ||
+			!check_ports_cover(r, &p->rules[at]))
 			continue;
 		for (unsigned k = 0; k < r->nhosts; k++)
 			if (host_pattern_covers(&r->hosts[k], pattern))
@@ -159,11 +177,10 @@ int policy_shadows(const struct policy *p, struct fault *fault,
 		if (a == b && looks)
 			return conf_fault(p->doc, b->at, fault,
 				"rule `%s` tunnels hosts and ports where rule `%s` in line %u "
-				"looks at "
-				"methods, which a tunnel does not show; give them different hosts "
-				"or ports, "
-				"or put the tunnel first",
-				b->name, looks->name, looks->at->line);
+				"looks at %s, which a tunnel does not show; give them different "
+				"hosts or ports, or put the tunnel first",
+				b->name, looks->name, looks->at->line,
+				looks->nmethods ? "methods" : "paths");
 		if (a == b || (check_same_action(a, b) && !warn))
 			continue;
 		if (!check_same_action(a, b))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "conf/table.h"
 #include "policy/lists.h"
 
@@ -207,6 +208,50 @@ bool lists_methods_match(const char *const *methods, unsigned n, struct slice me
 {
 	for (unsigned i = 0; i < n; i++)
 		if (slice_eq(slice_str(methods[i]), method))
+			return true;
+	return n == 0;
+}
+
+/* ---- paths ---- */
+
+int lists_paths(const struct conf_doc *doc, const struct conf_node *list, struct fault *fault,
+	struct path_pattern **ret, unsigned *ret_n)
+{
+	_cleanup_free_ struct path_pattern *paths = NULL;
+	unsigned i = 0;
+	size_t bytes = 0;
+	uint16_t *units;
+
+	if (list->count > LIMIT_PATHS)
+		return conf_fault(doc, list, fault,
+			"`paths` has at most %d patterns: make two rules of it", LIMIT_PATHS);
+	for (const struct conf_node *n = list->first; n; n = n->next)
+		bytes += n->text.n; /* a list has none */
+	paths = calloc(1, list->count * sizeof(*paths) + bytes * sizeof(*units));
+	if (!paths)
+		return -ENOMEM;
+	units = (uint16_t *)(paths + list->count);
+	for (const struct conf_node *n = list->first; n; n = n->next) {
+		char why[PATH_WHY];
+		const char *text;
+		int r = conf_text(doc, n, "paths", fault, &text);
+
+		if (r < 0)
+			return r;
+		if (path_pattern_parse(n->text, units, &paths[i++], why) < 0)
+			return conf_fault(doc, n, fault, "%s", why);
+		units += n->text.n;
+	}
+	*ret = TAKE_PTR(paths);
+	*ret_n = i;
+	return 0;
+}
+
+bool lists_paths_match(
+	const struct path_pattern *paths, unsigned n, struct slice target, bool broad)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (path_pattern_match(&paths[i], target, broad))
 			return true;
 	return n == 0;
 }

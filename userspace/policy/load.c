@@ -60,7 +60,7 @@ static const struct conf_table policy_table = {"the policy", policy_keys, ARRAY_
 
 struct policy_rule_raw {
 	const char *name;
-	const struct conf_node *hosts, *ports, *methods;
+	const struct conf_node *hosts, *ports, *methods, *paths;
 	int action, deny; /* action: POLICY_…; deny: 0 = absent, 2 = alert */
 };
 
@@ -76,7 +76,7 @@ static const struct conf_key policy_rule_keys[] = {
 	{"hosts", CONF_TYPE_LIST, true, KEY(hosts), .help = "patterns of hosts"},
 	{"ports", CONF_TYPE_LIST, false, KEY(ports), .help = "default 80 and 443"},
 	{"methods", CONF_TYPE_LIST, false, KEY(methods), .help = "default any"},
-	{"paths", CONF_TYPE_LATER},
+	{"paths", CONF_TYPE_LIST, false, KEY(paths), .help = "patterns of paths, default any"},
 	{"client", CONF_TYPE_LATER},
 	{"authority", CONF_TYPE_LATER},
 	{"action", CONF_TYPE_WORD, true, KEY(action), policy_actions, .help = "what the rule says"},
@@ -165,10 +165,12 @@ static int policy_fill_rule(
 	struct policy *p, const struct conf_node *n, struct fault *fault, struct policy_rule *rule)
 {
 	struct policy_rule_raw raw = {0};
+	const struct conf_node *looks; /* at what a request shows */
 	int r = conf_read(&policy_rule_table, p->doc, n, fault, &raw);
 
 	if (r < 0)
 		return r;
+	looks = raw.methods ? raw.methods : raw.paths;
 	rule->name = raw.name;
 	rule->allow = raw.action != POLICY_DENY;
 	rule->tunnel = raw.action == POLICY_TUNNEL;
@@ -177,14 +179,14 @@ static int policy_fill_rule(
 	if (raw.deny && rule->allow)
 		return conf_fault(p->doc, conf_get(n, "deny"), fault,
 			"`deny` belongs to a rule with `action: deny`");
-	if (rule->tunnel && raw.methods)
-		return conf_fault(p->doc, raw.methods, fault,
-			"a tunnel shows no requests: a rule with `action: tunnel` cannot have "
-			"`methods`");
-	if (rule->alert && raw.methods)
-		return conf_fault(p->doc, raw.methods, fault,
-			"`deny: alert` is told before a request is seen: the rule cannot have "
-			"`methods`");
+	if (looks && rule->tunnel)
+		return conf_fault(p->doc, looks, fault,
+			"a tunnel shows no requests: a rule with `action: tunnel` cannot have `%s`",
+			(const char *)looks->key->text.p);
+	if (looks && rule->alert)
+		return conf_fault(p->doc, looks, fault,
+			"`deny: alert` is told before a request is seen: the rule cannot have `%s`",
+			(const char *)looks->key->text.p);
 	for (const struct policy_rule *other = p->rules; other < rule; other++)
 		if (strcmp(other->name, rule->name) == 0)
 			return conf_fault(p->doc, conf_get(n, "name"), fault,
@@ -195,6 +197,8 @@ static int policy_fill_rule(
 			      : policy_default_ports(rule);
 	if (r == 0 && raw.methods)
 		r = lists_methods(p->doc, raw.methods, fault, &rule->methods, &rule->nmethods);
+	if (r == 0 && raw.paths)
+		r = lists_paths(p->doc, raw.paths, fault, &rule->paths, &rule->npaths);
 	return r;
 }
 

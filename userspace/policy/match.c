@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * match.c – which rule decides. One walk in the order of the document serves requests and
- * connections. A connection knows no method yet: a rule that has methods may still allow, so it
- * counts when it allows and does not when it denies. A DNS question knows no port either: it is
+ * connections. A connection knows no method and no path yet: a rule that looks at one may still allow,
+ * so it counts when it allows and does not when it denies. A DNS question knows no port either: it is
  * asked for the ports where the answer can change.
  *
  * A tunnel rule decides a connection when it is the first that matches host and port. That no
- * earlier rule looks at the methods of requests there is check.c's work, so that the answer does not
- * depend on what a tunnel cannot see.
+ * earlier rule looks at the requests there is check.c's work, so that the answer does not depend on
+ * what a tunnel cannot see.
+ *
+ * What is ambiguous is denied: a rule that denies reads a path broadly, one that allows as it is written
+ * (policy/paths.h), and where a rule has paths, those that servers disagree on are refused before it is
+ * asked.
  */
 #include "policy/policy_internal.h"
 
 struct match_question {
 	const struct host *host;
 	uint16_t port;
-	struct slice method; /* empty = any */
+	struct slice method, path; /* empty = any */
 };
 
 static bool match_method(const struct policy_rule *r, struct slice method)
@@ -24,14 +28,28 @@ static bool match_method(const struct policy_rule *r, struct slice method)
 	return lists_methods_match(r->methods, r->nmethods, method);
 }
 
+static bool match_path(const struct policy_rule *r, struct slice path)
+{
+	if (path.n == 0)
+		return r->allow || r->npaths == 0;
+	return lists_paths_match(r->paths, r->npaths, path, !r->allow);
+}
+
+/* Whether the rule speaks of that host at that port, of whatever requests. */
+static bool match_names(const struct policy_rule *r, const struct host *h, uint16_t port)
+{
+	return lists_ports_match(r->ports, r->nports, port) &&
+	       lists_hosts_match(r->hosts, r->nhosts, h);
+}
+
 /* The rule that decides, or NULL: the default does. */
 static const struct policy_rule *match_first(const struct policy *p, const struct match_question *q)
 {
 	for (unsigned i = 0; i < p->nrules; i++) {
 		const struct policy_rule *r = &p->rules[i];
 
-		if (lists_ports_match(r->ports, r->nports, q->port) && match_method(r, q->method) &&
-			lists_hosts_match(r->hosts, r->nhosts, q->host))
+		if (match_method(r, q->method) && match_names(r, q->host, q->port) &&
+			match_path(r, q->path))
 			return r;
 	}
 	return NULL;
@@ -44,12 +62,10 @@ static bool match_allows(const struct policy *p, const struct match_question *q)
 	return r ? r->allow : p->default_allow;
 }
 
-/* Whether some rule speaks of that host at that port, with whatever methods. */
 static bool match_named(const struct policy *p, const struct host *h, uint16_t port)
 {
 	for (unsigned i = 0; i < p->nrules; i++)
-		if (lists_ports_match(p->rules[i].ports, p->rules[i].nports, port) &&
-			lists_hosts_match(p->rules[i].hosts, p->rules[i].nhosts, h))
+		if (match_names(&p->rules[i], h, port))
 			return true;
 	return false;
 }
@@ -64,43 +80,70 @@ static enum verdict_way match_way(
 								    : VERDICT_TERMINATE;
 }
 
+static bool match_judges_paths(const struct policy *p, const struct host *h, uint16_t port)
+{
+	for (unsigned i = 0; i < p->nrules; i++)
+		if (p->rules[i].npaths && match_names(&p->rules[i], h, port))
+			return true;
+	return false;
+}
+
+/* Of a request that is denied to a host and port where another one could pass. */
+static enum category match_category(const struct policy *p, const struct subject *s)
+{
+	return s->path.n && match_allows(
+				    p, &(struct match_question){s->host, s->port, s->method, {0}})
+		       ? CATEGORY_PATH_DENIED
+		       : CATEGORY_METHOD_DENIED;
+}
+
+static bool match_traces(struct slice method)
+{
+	return slice_ieq(method, SLICE("TRACE")) || slice_ieq(method, SLICE("TRACK"));
+}
+
+static struct verdict match_deny(enum category category, const struct policy_rule *r)
+{
+	return (struct verdict){
+		.category = category, .rule = r ? r->name : "default", .alert = r && r->alert};
+}
+
+static struct verdict match_never(enum category category)
+{
+	return (struct verdict){.category = category, .rule = "built-in"};
+}
+
 struct verdict policy_decide(const struct policy *p, const struct subject *s)
 {
-	const struct match_question request = {s->host, s->port, s->method},
-				    connection = {s->host, s->port, {0}};
-	const struct policy_rule *r = match_first(p, &request);
-	struct verdict v = {
-		.allow = r ? r->allow : p->default_allow, .rule = r ? r->name : "default"};
+	const struct match_question connection = {s->host, s->port, {0}, {0}};
+	struct match_question request = {s->host, s->port, s->method, s->path};
+	bool seen = s->method.n || s->path.n, trace = match_traces(s->method),
+	     bad = s->path.n && match_judges_paths(p, s->host, s->port) && path_fault(s->path);
+	const struct policy_rule *r;
 
-	if (s->method.n && r && r->tunnel) {
-		v.allow = false;
-		v.category = CATEGORY_PROTOCOL_DENIED;
-		return v;
-	}
-	if (v.allow &&
-		(slice_ieq(s->method, SLICE("TRACE")) || slice_ieq(s->method, SLICE("TRACK")))) {
-		v.allow = false;
-		v.rule = "built-in";
-	}
-	if (v.allow) {
-		v.way = s->method.n ? VERDICT_TERMINATE : match_way(p, r, s);
-		return v;
-	}
-	v.alert = r && r->alert;
-	v.category = s->method.n && match_allows(p, &connection) ? CATEGORY_METHOD_DENIED
-								 : CATEGORY_HOST_DENIED;
-	return v;
+	if (bad)
+		request.path.n = 0; /* no rule may read it */
+	r = match_first(p, &request);
+	if (seen && r && r->tunnel)
+		return match_deny(CATEGORY_PROTOCOL_DENIED, r);
+	if (!match_allows(p, &connection))
+		return match_deny(CATEGORY_HOST_DENIED, r);
+	if (bad)
+		return match_never(CATEGORY_BAD_REQUEST);
+	if (r ? !r->allow : !p->default_allow)
+		return match_deny(trace ? CATEGORY_METHOD_DENIED : match_category(p, s), r);
+	if (trace)
+		return match_never(CATEGORY_METHOD_DENIED);
+	return (struct verdict){.allow = true,
+		.rule = r ? r->name : "default",
+		.way = seen ? VERDICT_TERMINATE : match_way(p, r, s)};
 }
 
 bool policy_judges_methods(const struct policy *p, const struct host *h, uint16_t port)
 {
-	for (unsigned i = 0; i < p->nrules; i++) {
-		const struct policy_rule *r = &p->rules[i];
-
-		if (r->nmethods && lists_ports_match(r->ports, r->nports, port) &&
-			lists_hosts_match(r->hosts, r->nhosts, h))
+	for (unsigned i = 0; i < p->nrules; i++)
+		if (p->rules[i].nmethods && match_names(&p->rules[i], h, port))
 			return true;
-	}
 	return false;
 }
 
@@ -108,7 +151,7 @@ bool policy_judges_methods(const struct policy *p, const struct host *h, uint16_
  * rule has ended. */
 bool policy_opens_name(const struct policy *p, const struct host *h)
 {
-	if (match_allows(p, &(struct match_question){h, 1, {0}}))
+	if (match_allows(p, &(struct match_question){h, 1, {0}, {0}}))
 		return true;
 	for (unsigned i = 0; i < p->nrules; i++) {
 		const struct policy_rule *r = &p->rules[i];
@@ -118,7 +161,7 @@ bool policy_opens_name(const struct policy *p, const struct host *h)
 		for (unsigned k = 0; k < r->nports; k++) {
 			uint16_t port = r->allow ? r->ports[k].lo : (uint16_t)(r->ports[k].hi + 1);
 
-			if (port && match_allows(p, &(struct match_question){h, port, {0}}))
+			if (port && match_allows(p, &(struct match_question){h, port, {0}, {0}}))
 				return true;
 		}
 	}
@@ -144,7 +187,8 @@ static bool match_decides(
 		for (unsigned k = 0; k < r->nports; k++) {
 			uint16_t port = r == rule ? r->ports[k].lo : (uint16_t)(r->ports[k].hi + 1);
 
-			if (port && match_first(p, &(struct match_question){h, port, {0}}) == rule)
+			if (port &&
+				match_first(p, &(struct match_question){h, port, {0}, {0}}) == rule)
 				return true;
 		}
 	}

@@ -16,6 +16,7 @@ static void policy_free(struct policy *p)
 		free(p->rules[i].hosts);
 		free(p->rules[i].ports);
 		free(p->rules[i].methods);
+		free(p->rules[i].paths);
 	}
 	for (unsigned i = 0; i < p->nprivates; i++) {
 		free(p->privates[i].ports);

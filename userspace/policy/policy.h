@@ -57,14 +57,17 @@ uint64_t policy_limit_connections(const struct policy *p);
 struct subject {
 	const struct host *host;
 	uint16_t port;
-	struct slice method; /* empty: the connection, before a request: could any method pass? */
+	struct slice method; /* empty: not known yet: could any method pass? */
+	struct slice path; /* the target in origin-form, or `*`, as written; empty: not known yet */
 };
 
 /*
- * The first rule whose host, port and method match decides, else the default. A denial is
- * METHOD_DENIED when another method could pass, else HOST_DENIED; a request to a host and port that
- * are tunnelled is PROTOCOL_DENIED, since a tunnel knows no requests. TRACE and TRACK are denied
- * whatever the policy says (rule "built-in").
+ * The first rule whose host, port, method and path match decides, else the default. A subject without
+ * method and path is a connection, before a request. A denial is PATH_DENIED when another path could
+ * pass, METHOD_DENIED when another method could, else HOST_DENIED; a request to a host and port that
+ * are tunnelled is PROTOCOL_DENIED, since a tunnel knows no requests. By the rule "built-in" are denied,
+ * whatever the policy says: TRACE and TRACK; and as BAD_REQUEST a path that servers read in more than
+ * one way (path_fault()), where a rule for that host and port has paths.
  *
  * verdict.way says how an allowed connection travels. VERDICT_PASS is without the credentials, which
  * a policy does not know: a host that one of them names is terminated all the same.

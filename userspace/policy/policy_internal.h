@@ -17,11 +17,19 @@ struct policy_rule {
 	unsigned nports;
 	const char **methods; /* nmethods 0 = any */
 	unsigned nmethods;
+	struct path_pattern *paths; /* npaths 0 = any */
+	unsigned npaths;
 	bool allow; /* action: allow or tunnel */
-	bool tunnel; /* action: tunnel; never with methods */
+	bool tunnel; /* action: tunnel; never with methods or paths */
 	bool alert; /* deny: alert */
 	const struct conf_node *at;
 };
+
+/* Whether it takes more than host and port to tell if the rule matches: a request. */
+static inline bool policy_looks(const struct policy_rule *r)
+{
+	return r->nmethods || r->npaths;
+}
 
 struct policy_private {
 	struct addr net;
@@ -64,7 +72,7 @@ int policy_fill(struct policy *p, struct fault *fault);
 /*
  * check.c: a rule that one earlier rule covers fully. With the same action it is told to `warn`
  * (may be NULL); with another it is -EBADMSG with the fault set, and so is a tunnel behind a rule
- * that only looks at requests to the same host and port.
+ * that looks at the requests to the same host and port.
  */
 int policy_shadows(const struct policy *p, struct fault *fault,
 	void (*warn)(void *arg, const char *text), void *arg);

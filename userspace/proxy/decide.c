@@ -9,13 +9,14 @@
  *	Host			missing, malformed, or not a name that everybody reads the same way (policy/hosts.c)
  *	the session's name	Host must equal the name in the TLS session: no domain fronting
  *	the port		when Host gives one it is the port that was connected to
- *	the policy		host, port, method
+ *	the policy		host, port, method, path; the path's spelling where a rule has paths
  */
 #include <string.h>
 
 #include "cred/credset.h"
 #include "http/authority.h"
 #include "http/target.h"
+#include "policy/paths.h"
 #include "policy/policy.h"
 #include "proxy/decide.h"
 
@@ -76,9 +77,13 @@ static int decide_host(const struct msg *m, struct decision *d, uint16_t *ret_po
 	return 0;
 }
 
-static const char *decide_sentence(const struct verdict *v)
+static const char *decide_sentence(const struct decision *d)
 {
-	switch (v->category) {
+	switch (d->verdict.category) {
+	case CATEGORY_BAD_REQUEST:
+		return path_fault(d->path);
+	case CATEGORY_PATH_DENIED:
+		return "this path is not allowed for this host";
 	case CATEGORY_METHOD_DENIED:
 		return "this method is not allowed for this host";
 	case CATEGORY_PROTOCOL_DENIED:
@@ -99,6 +104,7 @@ void decide_request(const struct decide_facts *facts, const struct msg *m, struc
 	*ret = (struct decision){.port = facts->asked.port};
 	if (decide_target(m, ret) < 0 || decide_host(m, ret, &port) < 0)
 		return;
+	subject.path = ret->path;
 	if (facts->tls && !host_same(&ret->host, facts->server)) {
 		decide_refuse(ret, CATEGORY_HOST_MISMATCH,
 			"Host is not the name that the TLS session was made for");
@@ -111,7 +117,7 @@ void decide_request(const struct decide_facts *facts, const struct msg *m, struc
 	}
 	ret->verdict = policy_decide(facts->policy, &subject);
 	if (!ret->verdict.allow)
-		ret->why = decide_sentence(&ret->verdict);
+		ret->why = decide_sentence(ret);
 }
 
 struct verdict decide_connection(const struct policy *policy, const struct credset *credentials,
