@@ -68,6 +68,7 @@ struct h2_stream {
 	/* life */
 	bool told : 1; /* opened() was called */
 	bool ours : 1; /* we reset it */
+	bool refused : 1; /* we found a fault in what came; code is set */
 	bool reset : 1;
 	bool closed : 1; /* on the wire: the library does not know it any more */
 	bool forgotten : 1;
