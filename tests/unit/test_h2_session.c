@@ -29,8 +29,8 @@ static void check_answer(
 
 	if (row->answer == STREAM) {
 		if (r != 0 || goaway != NONE || reset != (int64_t)row->code)
-			WRONG("%s: feed %d, RST_STREAM %d, GOAWAY %d, not RST_STREAM %u",
-				row->name, r, (int)reset, (int)goaway, row->code);
+			WRONG("%s: feed %d, RST_STREAM %d, GOAWAY %d, not RST_STREAM %u", row->name,
+				r, (int)reset, (int)goaway, row->code);
 		return;
 	}
 	if (r != -EPROTO || goaway != (int64_t)row->code)

@@ -37,6 +37,7 @@ struct h2_session {
 	bool heard; /* the peer did */
 	bool in_library; /* within a call of it that calls us */
 	bool telling; /* within events */
+	bool made_data; /* the library's last turn was a DATA frame */
 };
 
 struct h2_stream {

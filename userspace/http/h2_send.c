@@ -4,10 +4,11 @@
  * them; bodies stay in the stream's own buffer until the library asks, and go from there straight
  * into the buffer of pull(), behind a frame head that the library made.
  *
- * A stream whose turn comes when there is no room (or outside of pull(), see h2_session.c) is taken
- * out of the library's schedule ("deferred") and put back at the next pull(). The library has an
- * answer of its own for that (NGHTTP2_ERR_PAUSE), which keeps the frame half-begun: it would be
- * lost if the stream were closed meanwhile.
+ * The library is asked for one frame at a time, when there is room for one. Should it come upon
+ * DATA outside of pull() (see h2_session.c; rarely: requests that wait behind the peer's bound), the
+ * stream is taken out of its schedule ("deferred") and put back at the next pull(). The library has
+ * an answer of its own for that (NGHTTP2_ERR_PAUSE from the one that reads), which keeps the frame
+ * half-begun; it would be lost if the stream were closed meanwhile.
  *
  * The last line against what must not be sent is here, as h1_write.h is for HTTP/1.
  */
@@ -170,7 +171,8 @@ static int on_send_data(nghttp2_session *library, nghttp2_frame *frame, const ui
 		for (s = h->streams; s; s = s->next)
 			if (!s->finished)
 				h2_stream_mark(s);
-	return 0;
+	h->made_data = true;
+	return NGHTTP2_ERR_PAUSE; /* one frame a turn: pull() sees whether there is room */
 }
 
 bool h2_send_has_room(struct buf *out)

@@ -153,39 +153,38 @@ void h2_session_eof(struct h2_session *h)
 
 /* ---- bytes ---- */
 
-/* One piece of what the library has to say; *ret_n 0 = nothing (DATA went to h->out by itself). */
-static int session_make(struct h2_session *h, struct buf *data_to, struct slice *ret)
+/*
+ * One frame, or one piece of a field block, of what the library has to say, appended to out, which
+ * has room for it; DATA goes to data_to by itself. 1; 0 = it has nothing to say.
+ */
+static int session_make(struct h2_session *h, struct buf *out, struct buf *data_to)
 {
 	const uint8_t *p;
 	ssize_t n;
 
+	h->made_data = false;
 	h->out = data_to;
 	h->in_library = true;
 	n = nghttp2_session_mem_send(h->library, &p);
 	h->in_library = false;
 	h->out = NULL;
-	if (n < 0)
+	if (n < 0 || buf_append(out, slice_of(p, (size_t)n)) < 0)
 		return -ENOMEM; /* or a callback that says so */
-	*ret = slice_of(p, (size_t)n);
-	return 0;
+	return n > 0 || h->made_data;
 }
 
-/* Makes all frames but DATA that are due; what finds no room in control stays the library's. */
+/*
+ * Makes all frames but DATA that are due; what finds no room in control stays the library's. The
+ * library's queue is without DATA: where it is not empty the next frame is none.
+ */
 static int session_make_control(struct h2_session *h)
 {
-	struct slice made;
-	int r;
+	int r = 1;
 
-	while (buf_room(&h->control) >= H2_FRAME_MAX) {
-		r = session_make(h, NULL, &made);
-		if (r == 0 && made.n == 0)
-			return 0;
-		if (r == 0)
-			r = buf_append(&h->control, made);
-		if (r < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	while (r > 0 && buf_room(&h->control) >= H2_FRAME_MAX &&
+		nghttp2_session_get_outbound_queue_size(h->library))
+		r = session_make(h, &h->control, NULL);
+	return r < 0 ? r : 0;
 }
 
 /* The library's answer to bytes. 0, -ENOMEM, or the session failed. */
@@ -224,7 +223,7 @@ static int session_feed(struct h2_session *h, struct slice in)
 		h2_session_fail(h, code);
 	if (r == 0 && h2_flood_spent(&h->flood))
 		h2_session_fail(h, H2_ENHANCE_YOUR_CALM);
-	if (r == 0 && nghttp2_session_get_outbound_queue_size(h->library))
+	if (r == 0)
 		r = session_make_control(h);
 	if (r == 0 && h2_flood_spent(&h->flood)) /* streams close when their RST_STREAM is made */
 		h2_session_fail(h, H2_ENHANCE_YOUR_CALM);
@@ -269,16 +268,10 @@ static int session_pull(struct h2_session *h, struct buf *out)
 	if (buf_used(&h->control))
 		return 0;
 	h2_send_resume_paused(h);
-	while (h2_send_has_room(out)) {
-		r = session_make(h, out, &made);
-		if (r < 0 || made.n == 0)
-			return r;
-		/* DATA may have gone before it in the same call: the rest waits its turn */
-		r = buf_append(buf_room(out) >= made.n ? out : &h->control, made);
-		if (r < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	do
+		r = h2_send_has_room(out) ? session_make(h, out, out) : 0;
+	while (r > 0);
+	return r;
 }
 
 int h2_session_pull(struct h2_session *h, struct buf *out)
