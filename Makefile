@@ -79,7 +79,7 @@ UNIT_ctl      := show
 UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystore notes unix_paths
 UNIT_proxy    := decide first journal notes prepared pulse refusal refuse rewrite_head synthetic synthetic_record
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire dns_records policy swap synthetic_record \
-            authority hook keystore
+            authority hook keystore h2_session h2_pair
 
 LINK_base     := base
 LINK_model    := model base
@@ -263,6 +263,8 @@ FUZZ_sniff       := tls/sniff
 FUZZ_h1_request  := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
 FUZZ_h1_response := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
 FUZZ_h1_body     := http/h1_body http/fields
+FUZZ_h2_session  := http/h2_flood http/h2_head http/h2_library http/h2_receive http/h2_send http/h2_stream http/fields http/authority http/target model/addr base/buf
+FUZZ_h2_pair     := $(FUZZ_h2_session)
 FUZZ_authority   := http/authority http/target model/addr
 FUZZ_yaml        := base/fault
 FUZZ_hosts       := policy/alabel model/addr
@@ -278,7 +280,7 @@ define FUZZ_RULE
 $(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
 	$$(call say,FUZZ,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto -ljansson -lcap -lbpf
+	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$^ -lyaml -lcrypto -ljansson -lcap -lbpf -lnghttp2
 FUZZ_PROGRAMS += $(B)/fuzz/fuzz_$(1)
 endef
 $(foreach f,$(FUZZERS),$(eval $(call FUZZ_RULE,$(f))))
