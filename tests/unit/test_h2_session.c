@@ -166,6 +166,18 @@ static int64_t drain(struct end *e)
 	return code;
 }
 
+/* Pulls once, whatever comes of it. */
+static int drain_any(struct end *e)
+{
+	struct buf out;
+	int r;
+
+	buf_init(&out, 65536);
+	r = h2_session_pull(e->session, &out);
+	buf_done(&out);
+	return r;
+}
+
 /*
  * The script, over and over, each time with the next stream's number for "@". How often it was
  * borne before GOAWAY(ENHANCE_YOUR_CALM); at most `most` times.
@@ -310,6 +322,18 @@ static void test_answers_wait(void **state)
 	server_init(&e);
 	(void)endure(&e, SETTINGS, 100000, false);
 	assert_int_equal(h2_session_code(e.session), H2_ENHANCE_YOUR_CALM);
+	end_done(&e);
+
+	/* slowly, so that it is no flood: what waits is bounded all the same */
+	server_init(&e);
+	for (int i = 0; i < 100000 && h2_session_code(e.session) == H2_NO_ERROR; i++) {
+		e.now += 20;
+		(void)feed_script(&e, "F 6 0 0 0000000000000000");
+	}
+	assert_int_equal(h2_session_code(e.session), H2_ENHANCE_YOUR_CALM);
+	assert_true(buf_used(&e.session->control) <= LIMIT_TX);
+	assert_int_equal(drain(&e), H2_ENHANCE_YOUR_CALM);
+	assert_true(h2_session_over(e.session));
 	end_done(&e);
 }
 
@@ -641,6 +665,113 @@ static void test_too_many_streams_early(void **state)
 	end_done(&e);
 }
 
+/* What nobody reads gives its room back to the session: in flight to a stream that was let go. */
+static void test_data_of_the_forgotten(void **state)
+{
+	struct buf out;
+	struct msg m;
+	struct end e;
+
+	(void)state;
+	server_init(&e);
+	assert_int_equal(feed_script(&e, "H 1 . " RQ "\nH 3 . " RQ), 0);
+	/* closed at once; and lingering: a finished response that has no window to go out */
+	h2_stream_forget(e.streams[0]);
+	assert_int_equal(drain(&e), NONE);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(data_of(&e, 1, 65536), 0);
+		assert_int_equal(drain(&e), NONE);
+	}
+	assert_int_equal(feed_script(&e, "F 4 0 0 000400000000"), 0);
+	assert_int_equal(h2_stream_respond(e.streams[1], msg_response(&m, 200), false), 0);
+	assert_int_equal(h2_stream_write(e.streams[1], SLICE("late")), 0);
+	assert_int_equal(h2_stream_finish(e.streams[1], NULL), 0);
+	h2_stream_forget(e.streams[1]);
+	assert_int_equal(drain(&e), NONE);
+	assert_int_equal(h2_session_streams(e.session), 1);
+	assert_int_equal(data_of(&e, 3, 65536), 0);
+	buf_init(&out, 65536);
+	pull_all(&e, &out);
+	assert_int_equal(data_in(&out, 3), 0);
+	assert_int_equal(e.session->buffered, 0);
+	assert_int_equal(feed_script(&e, "F 8 0 3 00001000"), 0);
+	pull_all(&e, &out);
+	assert_int_equal(data_in(&out, 3), 4);
+	assert_int_equal(reset_in(&out, 3), H2_NO_ERROR);
+	assert_int_equal(h2_session_streams(e.session), 0);
+	buf_done(&out);
+	end_done(&e);
+}
+
+/*
+ * No memory for the library, at each of its allocations in turn: the session is over, and what the
+ * library then makes of its own memory harms nobody (nghttp2 1.52 frees a frame twice).
+ */
+static void test_no_memory(void **state)
+{
+	bool spared = false;
+
+	(void)state;
+	for (unsigned left = 0; !spared; left++) {
+		struct h2_stream *s = NULL;
+		struct buf out;
+		struct msg m;
+		struct end e;
+		int r;
+
+		server_init(&e);
+		e.session->library_left = left;
+		r = feed_script(&e, "H 1 . " RQ "|x=y\nD 1 . abc\nF 6 0 0 0000000000000000");
+		assert_true(r == 0 || r == -ENOMEM);
+		if (e.opened) {
+			s = e.streams[0];
+			if (h2_stream_respond(s, msg_response(&m, 200), false) == 0 &&
+				h2_stream_write(s, SLICE("x")) == 0)
+				(void)h2_stream_finish(s, NULL);
+			h2_stream_forget(s);
+		}
+		buf_init(&out, 65536);
+		r = h2_session_pull(e.session, &out);
+		spared = !e.session->lost;
+		e.session->library_left = 1000;
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_int_equal(h2_session_over(e.session), !spared);
+		assert_int_equal(h2_session_feed(e.session, SLICE("\0\0\0\4\0\0\0\0\0")),
+			spared ? 0 : -EPROTO);
+		buf_done(&out);
+		end_done(&e);
+		assert_true(left < 1000);
+	}
+	for (unsigned left = 0;; left++) {
+		struct end e;
+		struct h2_stream *s;
+		struct msg m;
+
+		end_init(&e, H2_CLIENT);
+		e.session->library_left = left;
+		if (h2_session_request(e.session, msg_request(&m, "GET"), true, &e, &s) == 0)
+			(void)drain_any(&e);
+		spared = !e.session->lost;
+		end_done(&e);
+		if (spared)
+			break;
+	}
+}
+
+/* More memory of the library than a session may have: it fails, the peer is told. */
+static void test_library_limit(void **state)
+{
+	struct end e;
+
+	(void)state;
+	server_init(&e);
+	e.session->library_bytes += LIMIT_H2_LIBRARY;
+	assert_int_equal(feed_script(&e, "H 1 . " RQ), -EPROTO);
+	assert_int_equal(drain(&e), H2_ENHANCE_YOUR_CALM);
+	e.session->library_bytes -= LIMIT_H2_LIBRARY;
+	end_done(&e);
+}
+
 /* ---- what is said, and what is passed over ---- */
 
 static uint32_t setting_in(const struct buf *b, uint16_t id)
@@ -769,6 +900,9 @@ int main(void)
 		cmocka_unit_test(test_small_frames),
 		cmocka_unit_test(test_zero_windows),
 		cmocka_unit_test(test_too_many_streams_early),
+		cmocka_unit_test(test_data_of_the_forgotten),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_library_limit),
 		cmocka_unit_test(test_what_is_said),
 		cmocka_unit_test(test_passed_over),
 		cmocka_unit_test(test_no_growth),

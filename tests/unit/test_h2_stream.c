@@ -399,6 +399,7 @@ static void test_in_turn(void **state)
 	struct slice rest;
 	struct frame f;
 	uint32_t before = 0;
+	size_t sent[2] = {0};
 	struct buf out;
 
 	answer(s1, 200, false);
@@ -416,6 +417,25 @@ static void test_in_turn(void **state)
 	}
 	assert_int_equal(data_in(&out, 1), LIMIT_H2_BODY);
 	assert_int_equal(data_in(&out, 3), LIMIT_H2_BODY);
+	buf_done(&out);
+
+	/* also where there is never room for more than one frame */
+	talk(&p->c, &p->s);
+	h2_stream_consume(c, h2_stream_readable(c).n);
+	talk(&p->c, &p->s);
+	assert_int_equal(
+		feed_script(&p->s, "F 8 0 1 00100000\nF 8 0 3 00100000\nF 8 0 0 00200000"), 0);
+	buf_init(&out, H2_FRAME_MAX);
+	for (int i = 0; i < 200; i++) {
+		fill(s1);
+		fill(s2);
+		assert_int_equal(h2_session_pull(p->s.session, &out), 0);
+		sent[0] += data_in(&out, 1);
+		sent[1] += data_in(&out, 3);
+		buf_consume(&out, buf_used(&out));
+	}
+	assert_true(sent[0] > 700000 && sent[1] > 700000);
+	assert_true(sent[0] < sent[1] + 40000 && sent[1] < sent[0] + 40000);
 	buf_done(&out);
 }
 

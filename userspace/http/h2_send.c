@@ -45,18 +45,18 @@ static void add(struct lines *l, struct slice name, struct slice value, bool sec
 }
 
 static const struct {
-	const char *name;
+	struct slice name;
 	bool in_heads; /* only in trailers it may not be */
 } send_never[] = {
-	{"connection", false},
-	{"content-length", true},
-	{"host", false},
-	{"http2-settings", false},
-	{"keep-alive", false},
-	{"proxy-connection", false},
-	{"te", true},
-	{"transfer-encoding", false},
-	{"upgrade", false},
+	{SLICE("connection"), false},
+	{SLICE("content-length"), true},
+	{SLICE("host"), false},
+	{SLICE("http2-settings"), false},
+	{SLICE("keep-alive"), false},
+	{SLICE("proxy-connection"), false},
+	{SLICE("te"), true},
+	{SLICE("transfer-encoding"), false},
+	{SLICE("upgrade"), false},
 };
 
 static bool sendable(const struct field *f, bool trailers)
@@ -65,8 +65,7 @@ static bool sendable(const struct field *f, bool trailers)
 		slice_trim(f->value).n != f->value.n)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(send_never); i++)
-		if (slice_ieq(f->name, slice_str(send_never[i].name)) &&
-			(trailers || !send_never[i].in_heads))
+		if (slice_ieq(f->name, send_never[i].name) && (trailers || !send_never[i].in_heads))
 			return false;
 	return trailers || !slice_ieq(f->name, SLICE("te")) ||
 	       slice_ieq(f->value, SLICE("trailers"));
@@ -189,7 +188,7 @@ void h2_send_resume(struct h2_stream *s)
 		return;
 	}
 	s->deferred = false;
-	if (!s->closed)
+	if (!s->closed && !s->session->failed)
 		(void)nghttp2_session_resume_data(
 			s->session->library, s->id); /* closing streams need none */
 }

@@ -171,7 +171,8 @@ void h2_stream_close(struct h2_stream *s, uint32_t code)
 void h2_stream_sent_end(struct h2_stream *s)
 {
 	s->end_out = true;
-	if (s->forgotten && !s->end_in) /* RFC 9113 section 8.1; fails without memory: it lingers */
+	if (s->forgotten && !s->end_in &&
+		!s->session->failed) /* RFC 9113 section 8.1; fails without memory: it lingers */
 		(void)nghttp2_submit_rst_stream(
 			s->session->library, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
 }
