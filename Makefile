@@ -29,7 +29,7 @@ BASE     := buf clock fault fdpass file json keyfile keyring log secret slab
 MODEL    := addr category range
 RING     := loop timer
 TLS      := sniff ca mint leaves engine reason server trust client
-HTTP     := fields authority target h1_head h1_body h1_write h2_flood h2_head h2_library h2_receive h2_send h2_session h2_stream
+HTTP     := fields authority target h1_head h1_body h1_write h2_flood h2_head h2_library h2_receive h2_send h2_session h2_session h2_stream
 DNS      := wire records answers
 POLICY   := alabel check digest hosts lists load match paths policy private
 CRED     := check credset load placeholder source value
@@ -65,7 +65,7 @@ UNIT_base     := buf fault fdpass file json keyfile keyring secret slab
 UNIT_model    := addr category range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
-UNIT_http     := fields authority target h1_head h1_trailers h1_body h1_write h2_stream
+UNIT_http     := authority fields h1_body h1_head h1_trailers h1_write h2_session h2_stream target
 UNIT_dns      := wire records answers
 UNIT_policy   := alabel hosts paths policy policy_check policy_paths private
 UNIT_cred     := credset examples placeholder source
@@ -80,8 +80,7 @@ UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystor
 UNIT_proxy    := connection decide first journal notes prepared pulse refusal refuse rewrite_head synthetic \
             synthetic_record
 FUZZERS       := sniff h1_request h1_response h1_body h1_trailers yaml hosts dns_wire dns_records policy swap \
-            synthetic_record paths \
-            authority hook keystore
+            synthetic_record paths authority hook keystore h2_session h2_pair
 
 LINK_base     := base
 LINK_model    := model base
@@ -266,6 +265,8 @@ FUZZ_h1_request  := http/h1_head http/h1_write http/fields http/authority http/t
 FUZZ_h1_response := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
 FUZZ_h1_body     := http/h1_body http/fields
 FUZZ_h1_trailers := http/h1_head http/h1_write http/fields http/authority http/target model/addr base/buf
+FUZZ_h2_session  := http/h2_flood http/h2_head http/h2_library http/h2_receive http/h2_send http/h2_stream http/fields http/authority http/target model/addr base/buf
+FUZZ_h2_pair     := $(FUZZ_h2_session)
 FUZZ_authority   := http/authority http/target model/addr
 FUZZ_yaml        := base/fault
 FUZZ_hosts       := policy/alabel model/addr
@@ -282,7 +283,8 @@ define FUZZ_RULE
 $(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c tests/fuzz/check.h $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
 	$$(call say,FUZZ,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$(filter %.c,$$^) -lyaml -lcrypto -ljansson -lcap -lbpf
+            $$(FUZZFLAGS) $$(Q)$$(CLANG) $$(filter $$@ $$^ %.c,$$^) -lbpf -lcap -lcrypto -ljansson -lnghttp2 -lyaml \
+            -o
 FUZZ_PROGRAMS += $(B)/fuzz/fuzz_$(1)
 endef
 $(foreach f,$(FUZZERS),$(eval $(call FUZZ_RULE,$(f))))

@@ -6,7 +6,7 @@
  *   H id flags name=value|name=value   HEADERS: literal fields without indexing, plain
  *   C id flags name=value|…            CONTINUATION
  *   D id flags text                    DATA
- *   F type flags id hex                any frame; numbers in hex
+ *   F type flags id hex                any frame; type and flags in hex
  *   X hex                              bytes that are no frame
  *   P                                  the client's preface, without SETTINGS
  * Flags, joined: e END_STREAM, - without END_HEADERS, p padded (by 0), . none. In fields and text
@@ -156,7 +156,7 @@ static inline void script_line(struct buf *b, struct slice line)
 	if (kind == 'F') {
 		type = (uint8_t)script_number(script_word(&line), 16);
 		flags = (uint8_t)script_number(script_word(&line), 16);
-		id = script_number(script_word(&line), 16);
+		id = script_number(script_word(&line), 10);
 		script_hex(&payload, line);
 	} else {
 		type = kind == 'H' ? 1 : kind == 'C' ? 9 : 0;

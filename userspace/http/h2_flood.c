@@ -26,6 +26,7 @@
 enum {
 	FRAME_DATA = 0,
 	FRAME_HEADERS = 1,
+	FRAME_PRIORITY = 2,
 	FRAME_PUSH_PROMISE = 5,
 	FRAME_CONTINUATION = 9,
 	FLAG_END_STREAM = 0x01,
@@ -112,6 +113,11 @@ static uint32_t flood_frame(struct h2_flood *f)
 		break;
 	case FRAME_PUSH_PROMISE:
 		return CODE_PROTOCOL_ERROR;
+	case FRAME_PRIORITY: /* the library looks at none of them, so at no fault in them */
+		if (!(h[5] & 0x7f) && !h[6] && !h[7] && !h[8])
+			return CODE_PROTOCOL_ERROR; /* section 6.3 */
+		h2_flood_charge(f, flood_price[f->type]);
+		break;
 	case FRAME_HEADERS:
 	case FRAME_CONTINUATION:
 		f->continuations = f->type == FRAME_HEADERS ? 0 : f->continuations + 1;

@@ -74,21 +74,21 @@ static struct slice draft_at(const struct h2_draft *d, struct h2_span span)
 }
 
 static const struct {
-	const char *name;
+	struct slice name;
 	enum h2_block block;
 } draft_pseudo[H2_PSEUDO_NUM] = {
-	[H2_METHOD] = {":method", H2_BLOCK_REQUEST},
-	[H2_SCHEME] = {":scheme", H2_BLOCK_REQUEST},
-	[H2_AUTHORITY] = {":authority", H2_BLOCK_REQUEST},
-	[H2_PATH] = {":path", H2_BLOCK_REQUEST},
-	[H2_STATUS] = {":status", H2_BLOCK_RESPONSE},
+	[H2_METHOD] = {SLICE(":method"), H2_BLOCK_REQUEST},
+	[H2_SCHEME] = {SLICE(":scheme"), H2_BLOCK_REQUEST},
+	[H2_AUTHORITY] = {SLICE(":authority"), H2_BLOCK_REQUEST},
+	[H2_PATH] = {SLICE(":path"), H2_BLOCK_REQUEST},
+	[H2_STATUS] = {SLICE(":status"), H2_BLOCK_RESPONSE},
 };
 
 /* :protocol (RFC 8441) is not in the table: extended CONNECT is not spoken. */
 static int draft_pseudo_field(struct h2_draft *d, struct slice name, struct slice value)
 {
 	for (unsigned i = 0; i < H2_PSEUDO_NUM; i++) {
-		if (!slice_eq(name, slice_str(draft_pseudo[i].name)))
+		if (!slice_eq(name, draft_pseudo[i].name))
 			continue;
 		if (draft_pseudo[i].block != d->block || d->regular || d->seen & 1U << i)
 			return -EBADMSG;
@@ -106,19 +106,19 @@ static bool draft_name(struct slice name)
 	return name.n > 0;
 }
 
-static const char *const draft_connection[] = {
-	"connection",
-	"http2-settings",
-	"keep-alive",
-	"proxy-connection",
-	"transfer-encoding",
-	"upgrade",
+static const struct slice draft_connection[] = {
+	SLICE("connection"),
+	SLICE("http2-settings"),
+	SLICE("keep-alive"),
+	SLICE("proxy-connection"),
+	SLICE("transfer-encoding"),
+	SLICE("upgrade"),
 };
 
 static bool draft_of_connection(struct slice name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(draft_connection); i++)
-		if (slice_eq(name, slice_str(draft_connection[i])))
+		if (slice_eq(name, draft_connection[i]))
 			return true;
 	return false;
 }

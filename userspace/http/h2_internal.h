@@ -12,7 +12,9 @@ struct nghttp2_session_callbacks;
 
 struct h2_session {
 	struct nghttp2_session *library;
-	size_t library_bytes; /* that it has allocated */
+	struct h2_memory *blocks; /* of memory that it has */
+	size_t library_bytes; /* in them */
+	uint64_t library_left; /* allocations until there is no memory; for tests */
 	const struct h2_events *events;
 	void *user;
 
@@ -32,11 +34,14 @@ struct h2_session {
 	uint32_t heard_code; /* with heard */
 	enum h2_role role;
 	bool failed; /* a connection error, from whichever side it was noticed */
+	bool lost; /* the library was out of memory: nothing in it may be called, failed is set */
 	bool gone; /* the connection is: nothing can be sent */
+	bool buried; /* with failed: the streams are closed too */
 	bool draining; /* we said GOAWAY */
 	bool heard; /* the peer did */
 	bool in_library; /* within a call of it that calls us */
 	bool telling; /* within events */
+	bool made_data; /* the library's last turn was a DATA frame */
 };
 
 struct h2_stream {
@@ -69,6 +74,7 @@ struct h2_stream {
 	bool told : 1; /* opened() was called */
 	bool ours : 1; /* we reset it */
 	bool by_peer : 1; /* the peer did */
+	bool refused : 1; /* we found a fault in what came; code is set */
 	bool reset : 1;
 	bool closed : 1; /* on the wire: the library does not know it any more */
 	bool forgotten : 1;
@@ -107,6 +113,7 @@ void h2_session_fail(struct h2_session *h, uint32_t code);
 
 /* Makes h->library, with what we want to be known about us queued. 0, -ENOMEM. */
 int h2_library_new(struct h2_session *h);
+void h2_library_free(struct h2_session *h);
 
 /* ---- h2_receive.c, h2_send.c: the library's callbacks ---- */
 

@@ -2,9 +2,12 @@
 /*
  * h2_library.c – a session of nghttp2 as we want it: its options, its memory, what it says of us.
  *
- * Memory. The library allocates through three functions of ours, which count, refuse beyond
- * LIMIT_H2_LIBRARY (the library then reports that memory is out, which ends the session) and wipe
- * what is given back: heads with credentials pass through here.
+ * Memory. The library allocates through functions of ours, which count, and wipe what is given
+ * back: heads with credentials pass through here. Beyond LIMIT_H2_LIBRARY the session fails, at the
+ * next feed() or pull() and with allocations going on: a peer can bring that about, and the library
+ * does not survive being refused memory (1.52 frees frames twice then, test_no_memory). When the
+ * system has no more the library is lost: nothing is called in it again, nothing that it frees is
+ * freed before the session is, and then all that it had is, from our list.
  *
  * Priorities (RFC 9113 section 5.3). A server says NO_RFC7540_PRIORITIES (RFC 9218), so that the
  * library keeps no tree of them and nothing of PRIORITY frames. That leaves urgencies, which would
@@ -15,6 +18,8 @@
  * streams. To servers: no push.
  */
 #include <errno.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <nghttp2/nghttp2.h>
@@ -22,24 +27,46 @@
 #include "base/cleanup.h"
 #include "http/h2_internal.h"
 
-/* Before each allocation; as long as the strictest alignment. */
-union library_block {
-	size_t size;
-	max_align_t align;
+/* Before each allocation; as long as the strictest alignment demands. */
+struct h2_memory {
+	alignas(max_align_t) size_t size;
+	struct h2_memory *next, *prev;
 };
 
 static void *library_take(size_t size, bool zero, struct h2_session *h)
 {
-	union library_block *b;
+	struct h2_memory *b = NULL;
 
-	if (size > LIMIT_H2_LIBRARY - h->library_bytes)
+	if (!h->lost && size < SIZE_MAX - sizeof(*b))
+		b = zero ? calloc(1, sizeof(*b) + size) : malloc(sizeof(*b) + size);
+	if (!b || h->library_left == 0) {
+		free(b);
+		h->lost = h->gone = h->failed = true;
+		h->code = H2_INTERNAL_ERROR;
 		return NULL;
-	b = zero ? calloc(1, sizeof(*b) + size) : malloc(sizeof(*b) + size);
-	if (!b)
-		return NULL;
+	}
+	h->library_left--;
 	b->size = size;
+	b->prev = NULL;
+	b->next = h->blocks;
+	if (b->next)
+		b->next->prev = b;
+	h->blocks = b;
 	h->library_bytes += size;
 	return b + 1;
+}
+
+static void library_release(struct h2_session *h, struct h2_memory *b)
+{
+	h->library_bytes -= b->size;
+	if (b->prev)
+		b->prev->next = b->next;
+	else
+		h->blocks = b->next;
+	if (b->next)
+		b->next->prev = b->prev;
+	explicit_bzero(b + 1, b->size);
+	free(b);
 }
 
 static void *library_malloc(size_t size, void *user)
@@ -55,19 +82,14 @@ static void *library_calloc(size_t n, size_t size, void *user)
 static void library_free(void *p, void *user)
 {
 	struct h2_session *h = user;
-	union library_block *b = p;
 
-	if (!p)
-		return;
-	b--;
-	h->library_bytes -= b->size;
-	explicit_bzero(p, b->size);
-	free(b);
+	if (p && !h->lost)
+		library_release(h, (struct h2_memory *)p - 1);
 }
 
 static void *library_realloc(void *p, size_t size, void *user)
 {
-	size_t had = p ? ((union library_block *)p - 1)->size : 0;
+	size_t had = p ? ((struct h2_memory *)p - 1)->size : 0;
 	void *to;
 
 	if (p && size <= had && size > had / 2)
@@ -79,6 +101,14 @@ static void *library_realloc(void *p, size_t size, void *user)
 		memcpy(to, p, had < size ? had : size);
 	library_free(p, user);
 	return to;
+}
+
+void h2_library_free(struct h2_session *h)
+{
+	if (!h->lost)
+		nghttp2_session_del(h->library); /* it does not say which streams go */
+	while (h->blocks)
+		library_release(h, h->blocks);
 }
 
 static int library_options(nghttp2_option **ret)
@@ -135,6 +165,7 @@ int h2_library_new(struct h2_session *h)
 	nghttp2_option *options;
 	int r;
 
+	h->library_left = UINT64_MAX;
 	if (nghttp2_session_callbacks_new(&callbacks))
 		return -ENOMEM;
 	h2_receive_callbacks(callbacks);

@@ -88,7 +88,7 @@ static int on_invalid_header(nghttp2_session *library, const nghttp2_frame *fram
 	return refuse(library, frame->hd.stream_id, H2_PROTOCOL_ERROR);
 }
 
-/* A field block is complete and the library has nothing against it. */
+/* A field block is complete and the library has nothing against it. 1: taken, 0: refused. */
 static int on_block(nghttp2_session *library, struct h2_stream *s, bool end)
 {
 	struct h2_session *h = s->session;
@@ -97,9 +97,14 @@ static int on_block(nghttp2_session *library, struct h2_stream *s, bool end)
 
 	if (r == 0 && !h2_stream_take_head(s, head))
 		r = -EMSGSIZE;
-	if (r < 0)
-		return nghttp2_submit_rst_stream(library, NGHTTP2_FLAG_NONE, s->id, code_of(r));
-	return 0;
+	if (r == 0)
+		return 1;
+	/* where both ends have ended the library closes the stream before it sends this */
+	s->refused = true;
+	s->code = code_of(r);
+	return nghttp2_submit_rst_stream(library, NGHTTP2_FLAG_NONE, s->id, code_of(r))
+		       ? NGHTTP2_ERR_CALLBACK_FAILURE
+		       : 0;
 }
 
 static int on_frame(nghttp2_session *library, const nghttp2_frame *frame, void *user)
@@ -107,13 +112,15 @@ static int on_frame(nghttp2_session *library, const nghttp2_frame *frame, void *
 	struct h2_session *h = user;
 	struct h2_stream *s = h2_stream_find(h, frame->hd.stream_id);
 	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+	int r;
 
 	switch (frame->hd.type) {
 	case NGHTTP2_HEADERS:
 		if (!s)
 			return 0;
-		if (on_block(library, s, end))
-			return NGHTTP2_ERR_CALLBACK_FAILURE;
+		r = on_block(library, s, end);
+		if (r <= 0)
+			return r;
 		break;
 	case NGHTTP2_DATA:
 		break;

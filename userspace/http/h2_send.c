@@ -4,10 +4,11 @@
  * them; bodies stay in the stream's own buffer until the library asks, and go from there straight
  * into the buffer of pull(), behind a frame head that the library made.
  *
- * A stream whose turn comes when there is no room (or outside of pull(), see h2_session.c) is taken
- * out of the library's schedule ("deferred") and put back at the next pull(). The library has an
- * answer of its own for that (NGHTTP2_ERR_PAUSE), which keeps the frame half-begun: it would be
- * lost if the stream were closed meanwhile.
+ * The library is asked for one frame at a time, when there is room for one. Should it come upon
+ * DATA outside of pull() (see h2_session.c; rarely: requests that wait behind the peer's bound), the
+ * stream is taken out of its schedule ("deferred") and put back at the next pull(). The library has
+ * an answer of its own for that (NGHTTP2_ERR_PAUSE from the one that reads), which keeps the frame
+ * half-begun; it would be lost if the stream were closed meanwhile.
  *
  * The last line against what must not be sent is here, as h1_write.h is for HTTP/1.
  */
@@ -44,18 +45,18 @@ static void add(struct lines *l, struct slice name, struct slice value, bool sec
 }
 
 static const struct {
-	const char *name;
+	struct slice name;
 	bool in_heads; /* only in trailers it may not be */
 } send_never[] = {
-	{"connection", false},
-	{"content-length", true},
-	{"host", false},
-	{"http2-settings", false},
-	{"keep-alive", false},
-	{"proxy-connection", false},
-	{"te", true},
-	{"transfer-encoding", false},
-	{"upgrade", false},
+	{SLICE("connection"), false},
+	{SLICE("content-length"), true},
+	{SLICE("host"), false},
+	{SLICE("http2-settings"), false},
+	{SLICE("keep-alive"), false},
+	{SLICE("proxy-connection"), false},
+	{SLICE("te"), true},
+	{SLICE("transfer-encoding"), false},
+	{SLICE("upgrade"), false},
 };
 
 static bool sendable(const struct field *f, bool trailers)
@@ -64,8 +65,7 @@ static bool sendable(const struct field *f, bool trailers)
 		slice_trim(f->value).n != f->value.n)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(send_never); i++)
-		if (slice_ieq(f->name, slice_str(send_never[i].name)) &&
-			(trailers || !send_never[i].in_heads))
+		if (slice_ieq(f->name, send_never[i].name) && (trailers || !send_never[i].in_heads))
 			return false;
 	return trailers || !slice_ieq(f->name, SLICE("te")) ||
 	       slice_ieq(f->value, SLICE("trailers"));
@@ -170,7 +170,8 @@ static int on_send_data(nghttp2_session *library, nghttp2_frame *frame, const ui
 		for (s = h->streams; s; s = s->next)
 			if (!s->finished)
 				h2_stream_mark(s);
-	return 0;
+	h->made_data = true;
+	return NGHTTP2_ERR_PAUSE; /* one frame a turn: pull() sees whether there is room */
 }
 
 bool h2_send_has_room(struct buf *out)
@@ -187,7 +188,7 @@ void h2_send_resume(struct h2_stream *s)
 		return;
 	}
 	s->deferred = false;
-	if (!s->closed)
+	if (!s->closed && !s->session->failed)
 		(void)nghttp2_session_resume_data(
 			s->session->library, s->id); /* closing streams need none */
 }

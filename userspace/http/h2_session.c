@@ -21,7 +21,7 @@
  * Bounds. Received: the windows (LIMIT_H2_BODY a stream, LIMIT_H2_WINDOW a session). Heads: as
  * announced, LIMIT_HEAD and LIMIT_FIELDS, LIMIT_H2_HEADS of one stream at once; one draft a
  * session. To send: LIMIT_H2_BODY a stream; LIMIT_H2_WINDOW a session and LIMIT_H2_LEAST for each
- * stream beyond that; control one LIMIT_TX. The library: LIMIT_H2_LIBRARY, all told. Streams:
+ * stream beyond that; control one LIMIT_TX. The library: LIMIT_H2_LIBRARY (h2_library.c). Streams:
  * LIMIT_H2_STREAMS on the wire; an owner that does not forget closed ones keeps them. What is cheap
  * to send and dear to bear: h2_flood.c.
  *
@@ -70,7 +70,7 @@ void h2_session_free(struct h2_session *h)
 		return;
 	assert(!h->in_library && !h->telling);
 	h->failed = true;
-	nghttp2_session_del(h->library); /* it does not say which streams go */
+	h2_library_free(h);
 	while (h->streams) {
 		h->streams->closed = true;
 		h->streams->is_dirty = false;
@@ -84,13 +84,14 @@ void h2_session_free(struct h2_session *h)
 /* ---- failure ---- */
 
 /* All streams with it. */
-static void session_close_streams(struct h2_session *h, uint32_t code)
+static void session_bury(struct h2_session *h)
 {
 	struct h2_stream *next;
 
+	h->buried = true;
 	for (struct h2_stream *s = h->streams; s; s = next) {
 		next = s->next;
-		h2_stream_close(s, code);
+		h2_stream_close(s, h->code);
 	}
 }
 
@@ -147,45 +148,45 @@ void h2_session_eof(struct h2_session *h)
 		h->code = H2_INTERNAL_ERROR;
 	}
 	buf_done(&h->control);
-	session_close_streams(h, h->code);
+	if (!h->buried)
+		session_bury(h);
 	session_tell(h);
 }
 
 /* ---- bytes ---- */
 
-/* One piece of what the library has to say; *ret_n 0 = nothing (DATA went to h->out by itself). */
-static int session_make(struct h2_session *h, struct buf *data_to, struct slice *ret)
+/*
+ * One frame, or one piece of a field block, of what the library has to say, appended to out, which
+ * has room for it; DATA goes to data_to by itself. 1; 0 = it has nothing to say.
+ */
+static int session_make(struct h2_session *h, struct buf *out, struct buf *data_to)
 {
 	const uint8_t *p;
 	ssize_t n;
 
+	h->made_data = false;
 	h->out = data_to;
 	h->in_library = true;
 	n = nghttp2_session_mem_send(h->library, &p);
 	h->in_library = false;
 	h->out = NULL;
-	if (n < 0)
+	if (n < 0 || h->lost || buf_append(out, slice_of(p, (size_t)n)) < 0)
 		return -ENOMEM; /* or a callback that says so */
-	*ret = slice_of(p, (size_t)n);
-	return 0;
+	return n > 0 || h->made_data;
 }
 
-/* Makes all frames but DATA that are due; what finds no room in control stays the library's. */
+/*
+ * Makes all frames but DATA that are due; what finds no room in control stays the library's. The
+ * library's queue is without DATA: where it is not empty the next frame is none.
+ */
 static int session_make_control(struct h2_session *h)
 {
-	struct slice made;
-	int r;
+	int r = 1;
 
-	while (buf_room(&h->control) >= H2_FRAME_MAX) {
-		r = session_make(h, NULL, &made);
-		if (r == 0 && made.n == 0)
-			return 0;
-		if (r == 0)
-			r = buf_append(&h->control, made);
-		if (r < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	while (r > 0 && buf_room(&h->control) >= H2_FRAME_MAX &&
+		nghttp2_session_get_outbound_queue_size(h->library))
+		r = session_make(h, &h->control, NULL);
+	return r < 0 ? r : 0;
 }
 
 /* The library's answer to bytes. 0, -ENOMEM, or the session failed. */
@@ -196,6 +197,8 @@ static int session_read(struct h2_session *h, struct slice in)
 	h->in_library = true;
 	n = nghttp2_session_mem_recv(h->library, in.p, in.n);
 	h->in_library = false;
+	if (h->lost)
+		return -ENOMEM;
 	switch (n) {
 	case NGHTTP2_ERR_NOMEM:
 	case NGHTTP2_ERR_CALLBACK_FAILURE:
@@ -224,7 +227,7 @@ static int session_feed(struct h2_session *h, struct slice in)
 		h2_session_fail(h, code);
 	if (r == 0 && h2_flood_spent(&h->flood))
 		h2_session_fail(h, H2_ENHANCE_YOUR_CALM);
-	if (r == 0 && nghttp2_session_get_outbound_queue_size(h->library))
+	if (r == 0)
 		r = session_make_control(h);
 	if (r == 0 && h2_flood_spent(&h->flood)) /* streams close when their RST_STREAM is made */
 		h2_session_fail(h, H2_ENHANCE_YOUR_CALM);
@@ -232,26 +235,34 @@ static int session_feed(struct h2_session *h, struct slice in)
 }
 
 /* After bytes: a session that failed takes its streams along, owners are told. */
-static int session_after(struct h2_session *h, int r, bool failed_before)
+static int session_after(struct h2_session *h, int r)
 {
+	bool bury;
+
 	if (r < 0 && !h->failed) {
 		h->failed = h->gone = true;
 		h->code = H2_INTERNAL_ERROR;
 	}
-	if (h->failed && !failed_before)
-		session_close_streams(h, h->code);
+	if (!h->failed && h->library_bytes > LIMIT_H2_LIBRARY)
+		h2_session_fail(h, H2_ENHANCE_YOUR_CALM);
+	bury = h->failed && !h->buried;
+	if (bury)
+		session_bury(h);
 	session_tell(h);
-	if (r < 0)
-		return r;
-	return h->failed && !failed_before ? -EPROTO : 0;
+	if (r == 0 && bury)
+		r = h->lost ? -ENOMEM : -EPROTO;
+	return r;
 }
 
 int h2_session_feed(struct h2_session *h, struct slice in)
 {
+	int r = 0;
+
 	assert(!h->in_library);
-	if (h->failed)
-		return -EPROTO;
-	return session_after(h, session_feed(h, in), false);
+	if (!h->failed)
+		r = session_feed(h, in);
+	r = session_after(h, r);
+	return r == 0 && h->failed ? -EPROTO : r;
 }
 
 static int session_pull(struct h2_session *h, struct buf *out)
@@ -269,26 +280,16 @@ static int session_pull(struct h2_session *h, struct buf *out)
 	if (buf_used(&h->control))
 		return 0;
 	h2_send_resume_paused(h);
-	while (h2_send_has_room(out)) {
-		r = session_make(h, out, &made);
-		if (r < 0 || made.n == 0)
-			return r;
-		/* DATA may have gone before it in the same call: the rest waits its turn */
-		r = buf_append(buf_room(out) >= made.n ? out : &h->control, made);
-		if (r < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	do
+		r = h2_send_has_room(out) ? session_make(h, out, out) : 0;
+	while (r > 0);
+	return r;
 }
 
 int h2_session_pull(struct h2_session *h, struct buf *out)
 {
-	bool failed_before = h->failed;
-
 	assert(!h->in_library);
-	if (h->gone)
-		return 0;
-	return session_after(h, session_pull(h, out), failed_before);
+	return session_after(h, h->gone ? 0 : session_pull(h, out));
 }
 
 bool h2_session_wants_out(const struct h2_session *h)

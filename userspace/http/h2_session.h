@@ -62,7 +62,7 @@ int h2_session_feed(struct h2_session *h, struct slice in);
  * into less). 0, -ENOMEM: close, -EPROTO: as feed(), when it is noticed here.
  */
 int h2_session_pull(struct h2_session *h, struct buf *out);
-/* pull() with room would produce something. */
+/* pull() with room would produce something. Where a window is shut it may be wrong, once. */
 bool h2_session_wants_out(const struct h2_session *h);
 
 /* Nothing more will come or go: close the connection. What streams hold can still be read. */

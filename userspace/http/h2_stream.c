@@ -136,7 +136,7 @@ void h2_stream_mark(struct h2_stream *s)
 
 static bool stream_safe_to_repeat(const struct h2_stream *s, uint32_t code)
 {
-	if (s->session->role == H2_SERVER || s->answered || s->ours)
+	if (s->session->role == H2_SERVER || s->answered || s->ours || s->refused)
 		return false;
 	return code == H2_REFUSED_STREAM || (s->session->failed && !s->started);
 }
@@ -153,7 +153,7 @@ void h2_stream_close(struct h2_stream *s, uint32_t code)
 		h2_flood_earn(&h->flood, FLOOD_WORTH);
 	} else {
 		s->reset = true;
-		if (!s->ours)
+		if (!s->ours && !s->refused)
 			s->code = code > H2_HTTP_1_1_REQUIRED ? H2_INTERNAL_ERROR : code;
 		if (stream_safe_to_repeat(s, code))
 			s->code = H2_GONE;
@@ -172,7 +172,8 @@ void h2_stream_sent_end(struct h2_stream *s)
 {
 	s->end_out = true;
 	h2_stream_mark(s);
-	if (s->forgotten && !s->end_in) /* RFC 9113 section 8.1; fails without memory: it lingers */
+	if (s->forgotten && !s->end_in &&
+		!s->session->failed) /* RFC 9113 section 8.1; fails without memory: it lingers */
 		(void)nghttp2_submit_rst_stream(
 			s->session->library, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
 }
