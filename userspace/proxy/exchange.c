@@ -115,7 +115,8 @@ static void exchange_refuse(struct exchange *x, const struct exchange_refusal *w
 	sandbox_count(&c->seat->sandbox->denied, 1);
 
 	buf_init(&out, 16384);
-	if (x->down.sent < buf_used(&x->down.head) /* in the middle of an interim head */ ||
+	/* interim heads of which nothing was sent are not missed; in the middle of one nothing else can be said */
+	if ((x->down.sent && x->down.sent < buf_used(&x->down.head)) ||
 		refuse_write(&r, &out) < 0 || buf_used(&out) > leg_room(c->leg) ||
 		leg_write(c->leg, buf_slice(&out)) < 0) {
 		buf_done(&out);
