@@ -239,7 +239,12 @@ $(B)/tests/battery/attempts: $(patsubst %,$(B)/tests/battery/%.o,$(ATTEMPTS))
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDHARD) -o $@ $^ -luring -lpthread
 
-unit: $(UNITS) $(B)/tests/bpf/battery $(B)/tests/battery/attempts
+# how our parsers read bytes: test_h1_differences.py compares it with another reading
+$(B)/tests/system/h1_reading: $(B)/tests/system/h1_reading.o $(patsubst %,$(B)/%.a,$(LINK_http))
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDHARD) -o $@ $^
+
+unit: $(UNITS) $(B)/tests/bpf/battery $(B)/tests/battery/attempts $(B)/tests/system/h1_reading
 
 # the benches' programs: what may not have an interpreter in the loop
 $(B)/bench/%: $(B)/tests/bench/%.o

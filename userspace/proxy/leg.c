@@ -122,10 +122,13 @@ int leg_handshake(struct leg *l)
 	return r;
 }
 
-/* Moves what can be read from rx through the engine to plain. */
+/*
+ * Moves what can be read from rx through the engine to plain. Also when the leg is broken: what came before a reset is
+ * often the reason for it, an answer to a request whose body nobody wanted to have (RFC 9112 section 9.6).
+ */
 static void leg_unseal(struct leg *l)
 {
-	while (!l->ended && !l->broken) {
+	while (!l->ended) {
 		size_t room = buf_room(&l->plain);
 		uint8_t *to;
 		long n;
@@ -146,8 +149,10 @@ static void leg_unseal(struct leg *l)
 			l->ended = true;
 		else if (n == -EAGAIN)
 			return;
-		else
+		else {
 			l->broken = true;
+			return;
+		}
 	}
 }
 
