@@ -40,7 +40,7 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows heartbeat listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide drain exchange first journal kernel leg lookup names naming notes opening origin prepared pulse record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
+PROXY    := connection decide drain exchange explicit first journal kernel leg lookup names naming notes opening origin prepared pulse record refusal refuse registry relay report rewrite_head sandbox synthetic synthetic_record tunnel worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 HELPER   := addresses arguments ask attach bounding cgroup client containers daemon_link daemon_tell dial_openings \
             dialler document enter footing foreign foreign_holders foreign_links foreign_rules foreign_sockets \

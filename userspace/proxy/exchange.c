@@ -29,6 +29,7 @@
 #include "proxy/connection.h"
 #include "proxy/decide.h"
 #include "proxy/exchange.h"
+#include "proxy/explicit.h"
 #include "proxy/leg.h"
 #include "proxy/origin.h"
 #include "proxy/record.h"
@@ -345,16 +346,12 @@ static void exchange_keep(struct exchange *x, const struct msg *m)
 static void exchange_start(struct exchange *x, const struct msg *m)
 {
 	struct connection *c = x->c;
-	struct decide_facts facts = {
-		.policy = c->seat->sandbox->policy,
-		.asked = c->who.asked,
-		.tls = c->tls,
-		.server = &c->host,
-	};
+	struct decide_facts facts = explicit_facts(c);
 	struct decision d;
 
 	exchange_keep(x, m);
 	decide_request(&facts, m, &d);
+	explicit_judged(x, &d);
 	if (d.host_known)
 		x->host = d.host;
 	if (!c->tls)
@@ -390,6 +387,8 @@ void exchange_begin(struct connection *c)
 		exchange_refuse_head(c, why);
 		return;
 	}
+	if (explicit_connect(c, &m, used))
+		return;
 	x = exchange_new(c);
 	if (!x) {
 		connection_break(c);
