@@ -60,7 +60,8 @@ static void rig_tunnel(struct rig *r, enum verdict_way way)
 		.state = CONNECTION_TUNNEL,
 		.leg = &r->client,
 		.who.asked.port = 443,
-		.tunnel = {.origin = &r->origin, .way = way, .ready = true},
+		.to.port = 443,
+		.tunnel = {.upstream = {.origin = &r->origin}, .way = way, .ready = true},
 	};
 	assert_int_equal(host_canon(SLICE("ok.test"), &r->c.host), 0);
 }

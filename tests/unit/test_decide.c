@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_decide.c – one request against a policy: the form of its target, Host in all its spellings, the session's name, the
- * port, the method, the path (POL-12, POL-13). Heads are put together by hand where the parser would not let them through, since
+ * port, the method, the path (POL-12, POL-13); what clients of a proxy ask for (CAP-09). Heads are put together by hand where the parser would not let them through, since
  * this is the last place that says no.
  */
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include "exact.h"
 #include "policy/policy.h"
 #include "proxy/decide.h"
+#include "proxy/synthetic.h"
 
 static const char document[] =
 	"version: 1\n"
@@ -32,7 +33,8 @@ static const char document[] =
 	"- {name: acme, hosts: [paths.test], methods: [GET, HEAD], paths: [/acme/**], action: "
 	"allow}\n";
 
-static struct policy *policy, *open_policy;
+static struct policy *policy, *open_policy, *lifting;
+static const struct synthetic *names;
 
 static struct policy *load(const char *text)
 {
@@ -50,6 +52,12 @@ static int set_up(void **state)
 	policy = load(document);
 	open_policy = load("version: 1\ndefault: allow\ndefault_tls: terminate\n"
 			   "rules: [{name: never, hosts: [no.test], action: deny}]\n");
+	lifting = load("version: 1\n"
+		       "rules:\n"
+		       "- {name: private, hosts: [10.0.0.0/8, 169.254.169.254], ports: [80, 443], "
+		       "action: allow}\n"
+		       "- {name: raw, hosts: [raw.test], ports: [22, 53, 853], action: tunnel}\n"
+		       "private: [{cidr: 10.0.0.1, ports: [443]}]\n");
 	return 0;
 }
 
@@ -58,6 +66,7 @@ static int tear_down(void **state)
 	(void)state;
 	policy_unref(policy);
 	policy_unref(open_policy);
+	policy_unref(lifting);
 	return 0;
 }
 
@@ -67,6 +76,11 @@ struct ask {
 	uint16_t port;
 	const char *server; /* NULL: plain text */
 	const struct policy *policy; /* NULL: the document above */
+	enum decide_talk
+		talk; /* with a server: SESSION, whatever stands here, unless SERVER does */
+	bool plain; /* with a server: not in TLS but in a CONNECT, or behind its last request */
+	enum framing framing;
+	uint16_t goes; /* the port of the decision; 0: `port` */
 };
 
 struct answer {
@@ -81,19 +95,21 @@ static void judge(const struct ask *a, struct decision *ret, struct slice *ret_t
 	struct slice host = exact_copy(slice_str(a->host));
 	struct decide_facts facts = {
 		.policy = a->policy ? a->policy : policy,
-		.tls = a->server != NULL,
+		.names = names,
+		.port = a->port,
+		.tls = a->server && !a->plain,
+		.talk = a->server && a->talk != DECIDE_SERVER ? DECIDE_SESSION : a->talk,
 	};
 	struct host server;
 	struct msg m = {
 		.method = slice_str(a->method),
 		.target = exact_copy(slice_str(a->target)),
 		.minor = a->host != NULL,
+		.framing = a->framing,
 		.nfields = a->host ? 2 : 1,
 		.fields = {{SLICE("Accept"), SLICE("*/*")}, {SLICE("HOST"), host}},
 	};
 
-	assert_int_equal(addr_parse(SLICE("198.51.100.7"), &facts.asked), 0);
-	facts.asked.port = a->port;
 	if (a->server) {
 		assert_int_equal(host_canon(slice_str(a->server), &server), 0);
 		facts.server = &server;
@@ -102,6 +118,20 @@ static void judge(const struct ask *a, struct decision *ret, struct slice *ret_t
 	decide_request(&facts, &m, ret);
 	exact_free(host);
 	*ret_target = m.target;
+}
+
+/* As written; of an absolute-form what is behind its authority, or what stands for that; of a CONNECT nothing. */
+static void check_path(const struct decision *d, struct slice target)
+{
+	size_t at = target.n - d->path.n;
+
+	if (!d->verdict.allow)
+		return;
+	if (slice_eq(d->path, SLICE("/")) || slice_eq(d->path, SLICE("*")))
+		return;
+	assert_true(d->proxied || d->path.n > 0);
+	if (d->path.n)
+		assert_true(d->path.p == target.p + at);
 }
 
 static void check(size_t row, const struct ask *ask, const struct answer *want)
@@ -119,9 +149,8 @@ static void check(size_t row, const struct ask *ask, const struct answer *want)
 	if (d.host_known != (want->host != NULL) ||
 		(want->host && strcmp(d.host.text, want->host) != 0))
 		fail_msg("row %zu: host %s", row, d.host_known ? d.host.text : "unknown");
-	assert_int_equal(d.port, ask->port);
-	if (d.verdict.allow)
-		assert_true(d.path.p == target.p && d.path.n == target.n); /* as written */
+	assert_int_equal(d.port, ask->goes ? ask->goes : ask->port);
+	check_path(&d, target);
 	exact_free(target);
 }
 
@@ -149,10 +178,17 @@ static void check(size_t row, const struct ask *ask, const struct answer *want)
 	{                                                                                          \
 		CATEGORY_PATH_DENIED, r, h, "this path is not allowed"                             \
 	}
-#define PROXY   "form for proxies"
-#define FORM    "plain form"
-#define SESSION "TLS session"
-#define PORT    "port in Host"
+#define FIRST  "CONNECT must be the first"
+#define TARGET "the host and port of the target"
+#define MEANT  "that the connection is for"
+#define REFUSED(c, h, w)                                                                           \
+	{                                                                                          \
+		CATEGORY_##c, "built-in", h, w                                                     \
+	}
+#define FORM           "plain form"
+#define FORM_OF_TARGET "the target is not a name"
+#define SESSION        "TLS session"
+#define PORT           "port in Host"
 
 struct row {
 	struct ask ask;
@@ -178,13 +214,6 @@ static void test_targets(void **state)
 		{{"GET", "/a b", "a.test", 80}, BAD(NULL, "malformed")},
 		{{"GET", "/a\r\nX: y", "a.test", 80}, BAD(NULL, "malformed")},
 		{{"GET", "x", "a.test", 80}, BAD(NULL, "malformed")},
-		{{"GET", "http://a.test/", "a.test", 80}, BAD(NULL, PROXY)},
-		{{"GET", "http://b.test/", "a.test", 80}, BAD(NULL, PROXY)},
-		{{"GET", "https://a.test/", "a.test", 443, "a.test"}, BAD(NULL, PROXY)},
-		{{"GET", "HTTP://a.test", "a.test", 80}, BAD(NULL, PROXY)},
-		{{"OPTIONS", "http://a.test", "a.test", 80}, BAD(NULL, PROXY)},
-		{{"CONNECT", "a.test:443", "a.test:443", 80}, BAD(NULL, PROXY)},
-		{{"CONNECT", "a.test:443", "a.test", 443, "a.test"}, BAD(NULL, PROXY)},
 		{{"CONNECT", "/", "a.test", 80}, BAD(NULL, "malformed")},
 	};
 
@@ -357,14 +386,239 @@ static void test_open_policy(void **state)
 		{{"GET", "/", "any.test:81", 80}, MISMATCH("any.test", PORT)},
 		{{"GET", "/", NULL, 80}, BAD(NULL, "no Host")},
 		{{"GET", "/", "2130706433", 80}, BAD("127.0.0.1", FORM)},
-		{{"GET", "http://any.test/", "any.test", 80}, BAD(NULL, PROXY)},
-		{{"CONNECT", "any.test:443", "any.test:443", 80}, BAD(NULL, PROXY)},
+		{{"GET", "http://any.test/", "any.test", 80}, OK("default", "any.test")},
+		{{"GET", "http://no.test/", "no.test", 80}, DENIED("never", "no.test")},
+		{{"CONNECT", "any.test:8443", NULL, 80, .goes = 8443}, OK("default", "any.test")},
+		{{"CONNECT", "no.test:80", NULL, 80}, DENIED("never", "no.test")},
+		{{"CONNECT", "no.test:8443", NULL, 80, .goes = 8443}, OK("default", "no.test")},
 		{{"TRACE", "/", "any.test", 80}, METHOD("built-in", "any.test")},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		rows[i].ask.policy = open_policy;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+/* The target says where, whatever was connected to; every host is judged as if that were it (CAP-09). */
+static void test_absolute(void **state)
+{
+	static const struct row rows[] = {
+		{{"GET", "http://a.test/x?y", "a.test", 3128, .goes = 80}, OK("plain", "a.test")},
+		{{"GET", "http://a.test", "a.test", 3128, .goes = 80}, OK("plain", "a.test")},
+		{{"GET", "HTTP://A.test.?y", "a.TEST", 3128, .goes = 80}, OK("plain", "a.test")},
+		{{"OPTIONS", "http://a.test", "a.test", 80}, OK("plain", "a.test")},
+		{{"GET", "http://a.test:80/", "a.test", 3128, .goes = 80}, OK("plain", "a.test")},
+		{{"GET", "http://high.test:8443/", "high.test:8443", 80, .goes = 8443},
+			OK("high", "high.test")},
+		{{"GET", "http://high.test:8443/", "high.test", 80, .goes = 8443},
+			OK("high", "high.test")},
+		{{"GET", "http://a.test/", NULL, 3128, .goes = 80}, OK("plain", "a.test")},
+		{{"GET", "http://[2001:db8::1]:443/", "[2001:db8::1]:443", 80, .goes = 443},
+			OK("v6", "2001:db8::1")},
+		/* denied */
+		{{"GET", "http://denied.test/", "denied.test", 80},
+			DENIED("default", "denied.test")},
+		{{"GET", "http://a.test:8080/", NULL, 80, .goes = 8080},
+			DENIED("default", "a.test")},
+		{{"GET", "http://high.test/", NULL, 8443, .goes = 80},
+			DENIED("default", "high.test")},
+		{{"POST", "http://read.test/", NULL, 80}, METHOD("default", "read.test")},
+		{{"TRACE", "http://a.test/", NULL, 80}, METHOD("built-in", "a.test")},
+		/* Host means another place */
+		{{"GET", "http://a.test/", "b.test", 80}, MISMATCH("a.test", TARGET)},
+		{{"GET", "http://a.test/", "a.test:81", 80}, MISMATCH("a.test", TARGET)},
+		{{"GET", "http://a.test:81/", "a.test:80", 80}, MISMATCH("a.test", TARGET)},
+		{{"GET", "http://a.test/", "a.test..", 80}, BAD(NULL, "Host is not a name")},
+		/* no target of http */
+		{{"GET", "https://a.test/", "a.test", 80}, BAD(NULL, "use CONNECT")},
+		{{"GET", "https://a.test/", "a.test", 443}, BAD(NULL, "use CONNECT")},
+		{{"GET", "ftp://a.test/", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "http:///", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "http://u@a.test/", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "http://a.test\\x/", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "http://a%2etest/", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "http://a.test:0/", "a.test", 80}, BAD(NULL, "malformed")},
+		{{"GET", "http://2130706433/", NULL, 80}, BAD("127.0.0.1", FORM_OF_TARGET)},
+		{{"GET", "http://*.sub.test/", NULL, 80}, BAD(NULL, FORM_OF_TARGET)},
+	};
+
+	(void)state;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+static void test_connect(void **state)
+{
+	static const struct row rows[] = {
+		{{"CONNECT", "a.test:443", "a.test:443", 3128, .goes = 443}, OK("plain", "a.test")},
+		{{"CONNECT", "A.test.:443", "a.test", 3128, .goes = 443}, OK("plain", "a.test")},
+		{{"CONNECT", "a.test:443", NULL, 3128, .goes = 443}, OK("plain", "a.test")},
+		{{"CONNECT", "[2001:db8::1]:443", NULL, 80, .goes = 443}, OK("v6", "2001:db8::1")},
+		{{"CONNECT", "read.test:80", NULL, 80},
+			OK("read", "read.test")}, /* some method could */
+		/* denied */
+		{{"CONNECT", "denied.test:443", NULL, 80, .goes = 443},
+			DENIED("default", "denied.test")},
+		{{"CONNECT", "a.test:8443", NULL, 80, .goes = 8443}, DENIED("default", "a.test")},
+		{{"CONNECT", "high.test:443", NULL, 8443, .goes = 443},
+			DENIED("default", "high.test")},
+		/* Host means another place */
+		{{"CONNECT", "a.test:443", "b.test:443", 80}, MISMATCH("a.test", TARGET)},
+		{{"CONNECT", "a.test:443", "a.test:80", 80}, MISMATCH("a.test", TARGET)},
+		/* nothing that is read in two ways */
+		{{"CONNECT", "a.test", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test:", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test:0", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test:65536", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test:443x", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", ":443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "/", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "http://a.test:443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test@b.test:443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test%00.b.test:443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test\t:443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test\x7f:443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test\xff:443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a.test\\b.test:443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "[fe80::1%25eth0]:443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "2001:db8::1:443", NULL, 80}, BAD(NULL, "malformed")},
+		{{"CONNECT", "a..test:443", NULL, 80}, BAD(NULL, FORM_OF_TARGET)},
+		{{"CONNECT", "0177.0.0.1:443", NULL, 80}, BAD("127.0.0.1", FORM_OF_TARGET)},
+		{{"CONNECT", "0x7f.1:443", NULL, 80}, BAD("127.0.0.1", FORM_OF_TARGET)},
+		{{"CONNECT", "2130706433:443", NULL, 80}, BAD("127.0.0.1", FORM_OF_TARGET)},
+		{{"CONNECT", "127.1:443", NULL, 80}, BAD("127.0.0.1", FORM_OF_TARGET)},
+		{{"CONNECT", "0:443", NULL, 80}, BAD("0.0.0.0", FORM_OF_TARGET)},
+		/* a body, whatever its length */
+		{{"CONNECT", "a.test:443", NULL, 80, .framing = FRAMING_LENGTH},
+			BAD(NULL, "no body")},
+		{{"CONNECT", "a.test:443", NULL, 80, .framing = FRAMING_CHUNKED},
+			BAD(NULL, "no body")},
+		/* not the first */
+		{{"CONNECT", "a.test:443", NULL, 80, .talk = DECIDE_PROXY}, BAD(NULL, FIRST)},
+		{{"CONNECT", "a.test:443", NULL, 80, "a.test", NULL, DECIDE_SERVER, true},
+			BAD(NULL, FIRST)},
+		{{"CONNECT", "a.test:443", NULL, 443, "a.test"}, BAD(NULL, "within TLS")},
+		{{"CONNECT", "a.test:443", NULL, 80, "a.test", .plain = true},
+			BAD(NULL, "within a CONNECT")},
+	};
+
+	(void)state;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+/* What the kernel refuses to who connects there itself. */
+static void test_places(void **state)
+{
+	struct row rows[] = {
+		{{"CONNECT", "169.254.169.254:80", NULL, 80},
+			REFUSED(METADATA_ADDRESS, "169.254.169.254", "one that is refused")},
+		{{"CONNECT", "[::ffff:169.254.169.254]:80", NULL, 80},
+			REFUSED(METADATA_ADDRESS, "169.254.169.254", "one that is refused")},
+		{{"GET", "http://169.254.169.254/latest", NULL, 80},
+			REFUSED(METADATA_ADDRESS, "169.254.169.254", "one that is refused")},
+		{{"CONNECT", "10.0.0.2:443", NULL, 80, .goes = 443},
+			REFUSED(PRIVATE_ADDRESS, "10.0.0.2", "one that is refused")},
+		{{"CONNECT", "127.0.0.1:443", NULL, 80, .goes = 443},
+			REFUSED(PRIVATE_ADDRESS, "127.0.0.1", "one that is refused")},
+		{{"CONNECT", "[::1]:443", NULL, 80, .goes = 443},
+			REFUSED(PRIVATE_ADDRESS, "::1", "one that is refused")},
+		{{"CONNECT", "198.18.7.7:443", NULL, 80, .goes = 443},
+			REFUSED(PRIVATE_ADDRESS, "198.18.7.7", "one that is refused")},
+		/* private: lifts it, at its port */
+		{{"CONNECT", "10.0.0.1:443", NULL, 80, .goes = 443}, OK("private", "10.0.0.1")},
+		{{"GET", "http://10.0.0.1:443/", NULL, 80, .goes = 443}, OK("private", "10.0.0.1")},
+		{{"CONNECT", "10.0.0.1:80", NULL, 443, .goes = 80},
+			REFUSED(PRIVATE_ADDRESS, "10.0.0.1", "one that is refused")},
+		/* DNS */
+		{{"CONNECT", "raw.test:22", NULL, 80, .goes = 22}, OK("raw", "raw.test")},
+		{{"CONNECT", "raw.test:53", NULL, 80, .goes = 53},
+			REFUSED(PROTOCOL_DENIED, "raw.test", "DNS is answered here")},
+		{{"CONNECT", "raw.test:853", NULL, 80, .goes = 853},
+			REFUSED(PROTOCOL_DENIED, "raw.test", "DNS is answered here")},
+		{{"GET", "http://raw.test:853/", NULL, 80, .goes = 853},
+			REFUSED(PROTOCOL_DENIED, "raw.test", "DNS is answered here")},
+		/* a tunnel knows no requests */
+		{{"GET", "http://raw.test:22/", NULL, 80, .goes = 22},
+			{CATEGORY_PROTOCOL_DENIED, "raw", "raw.test", "is tunnelled"}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		rows[i].ask.policy = lifting;
+	check_rows(rows, ARRAY_SIZE(rows));
+}
+
+/* An address that our DNS gave to a name is that name. */
+static void test_synthetic(void **state)
+{
+	static const struct row rows[] = {
+		{{"CONNECT", "198.18.7.7:443", "198.18.7.7:443", 80, .goes = 443},
+			OK("plain", "a.test")},
+		{{"GET", "http://198.18.7.7/", "198.18.7.7", 443, .goes = 80},
+			OK("plain", "a.test")},
+		{{"CONNECT", "198.18.7.7:443", "a.test:443", 80}, MISMATCH("198.18.7.7", TARGET)},
+		{{"CONNECT", "198.18.7.8:443", NULL, 80, .goes = 443},
+			REFUSED(PRIVATE_ADDRESS, "198.18.7.8", "one that is refused")},
+	};
+	struct synthetic table = {.seed = 1};
+	struct synthetic_entry *e;
+
+	(void)state;
+	assert_int_equal(
+		synthetic_add(&table, SLICE("a.test"), 198u << 24 | 18u << 16 | 0x0707, &e), 0);
+	synthetic_settle(e);
+	names = &table;
+	check_rows(rows, ARRAY_SIZE(rows));
+	names = NULL;
+	synthetic_done(&table);
+}
+
+/* Behind the first request, within TLS and within a CONNECT. */
+static void test_talk(void **state)
+{
+	static const struct row rows[] = {
+		/* a proxy's client stays one, and may mean another server each time */
+		{{"GET", "http://b.sub.test/", NULL, 3128, .talk = DECIDE_PROXY, .goes = 80},
+			OK("sub", "b.sub.test")},
+		{{"GET", "/", "a.test", 80, .talk = DECIDE_PROXY}, BAD(NULL, "names no host")},
+		{{"OPTIONS", "*", "a.test", 80, .talk = DECIDE_PROXY}, BAD(NULL, "names no host")},
+		/* a server's may repeat what it has said */
+		{{"GET", "/", "b.sub.test", 80, "a.test", NULL, DECIDE_SERVER, true},
+			OK("sub", "b.sub.test")},
+		{{"GET", "http://a.test/x", "a.test", 80, "a.test", NULL, DECIDE_SERVER, true},
+			OK("plain", "a.test")},
+		{{"GET", "http://b.sub.test/", "b.sub.test", 80, "a.test", NULL, DECIDE_SERVER,
+			 true},
+			MISMATCH("b.sub.test", MEANT)},
+		{{"GET", "http://a.test:8080/", NULL, 80, "a.test", NULL, DECIDE_SERVER, true},
+			MISMATCH("a.test", MEANT)},
+		{{"GET", "http://a.test/", NULL, 8080, "a.test", NULL, DECIDE_SERVER, true},
+			MISMATCH("a.test", MEANT)},
+		/* TLS */
+		{{"GET", "https://a.test/", "a.test", 443, "a.test"}, OK("plain", "a.test")},
+		{{"GET", "https://A.test:443/", "a.test:443", 443, "a.test"},
+			OK("plain", "a.test")},
+		{{"GET", "https://b.sub.test/", "b.sub.test", 443, "a.test"},
+			MISMATCH("b.sub.test", MEANT)},
+		{{"GET", "https://a.test/", "b.sub.test", 443, "a.test"},
+			MISMATCH("a.test", TARGET)},
+		{{"GET", "https://a.test:8443/", NULL, 443, "a.test"}, MISMATCH("a.test", MEANT)},
+		{{"GET", "http://a.test/", "a.test", 443, "a.test"}, BAD(NULL, "within TLS")},
+		/* plain text in a CONNECT */
+		{{"GET", "/", "a.test", 80, "a.test", .plain = true}, OK("plain", "a.test")},
+		{{"GET", "/", "a.test:81", 80, "a.test", .plain = true}, MISMATCH("a.test", PORT)},
+		{{"GET", "/", "b.sub.test", 80, "a.test", .plain = true},
+			MISMATCH("b.sub.test", "that CONNECT was for")},
+		{{"GET", "/", NULL, 80, "a.test", .plain = true}, BAD(NULL, "no Host")},
+		{{"GET", "http://a.test/", "a.test", 80, "a.test", .plain = true},
+			OK("plain", "a.test")},
+		{{"GET", "http://b.sub.test/", NULL, 80, "a.test", .plain = true},
+			MISMATCH("b.sub.test", MEANT)},
+		{{"GET", "https://a.test/", NULL, 443, "a.test", .plain = true},
+			BAD(NULL, "use CONNECT")},
+	};
+
+	(void)state;
 	check_rows(rows, ARRAY_SIZE(rows));
 }
 
@@ -410,6 +664,11 @@ int main(void)
 		cmocka_unit_test(test_methods),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_open_policy),
+		cmocka_unit_test(test_absolute),
+		cmocka_unit_test(test_connect),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_synthetic),
+		cmocka_unit_test(test_talk),
 		cmocka_unit_test(test_connections),
 	};
 

@@ -77,6 +77,19 @@ static void test_connection(void **state)
 					"\"duration_ms\":12}\n");
 }
 
+/* The client of a proxy: where it connected to is not where it wanted to be. */
+static void test_connection_of_a_proxy(void **state)
+{
+	struct audit_event e = event(AUDIT_CONNECTION);
+
+	(void)state;
+	strcpy(e.target, "api.example:8443");
+	expect_line(&e, BEGIN("connection") WHO
+		",\"asked\":\"203.0.113.7:443\",\"target\":\"api.example:8443\",\"host\":"
+		"\"api.example\",\"decision\":\"allow\",\"bytes_up\":0,\"bytes_down\":0,"
+		"\"duration_ms\":0}\n");
+}
+
 static void test_connection_denied(void **state)
 {
 	struct audit_event e = event(AUDIT_CONNECTION);
@@ -324,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_connection),
+		cmocka_unit_test(test_connection_of_a_proxy),
 		cmocka_unit_test(test_connection_denied),
 		cmocka_unit_test(test_request),
 		cmocka_unit_test(test_refusal),

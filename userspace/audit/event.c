@@ -169,6 +169,7 @@ static void event_where(const struct audit_event *e, struct json *j)
 			addr_text(&e->asked, text);
 		json_text(j, "asked", text);
 	}
+	EVENT_TEXT(j, "target", e->target);
 	EVENT_TEXT(j, "host", e->host);
 	if (e->protocols) {
 		json_open(j, "protocols", '[');

@@ -23,6 +23,7 @@ enum {
 	AUDIT_VERSION = 1, /* "v" of every line */
 	AUDIT_RULE = 64, /* texts, bytes with NUL */
 	AUDIT_METHOD = 32,
+	AUDIT_TARGET = LIMIT_NAME + 9, /* "[…]:65535" */
 	AUDIT_PATH = 1024,
 	AUDIT_NAME = 64,
 	AUDIT_NOTE = 128,
@@ -109,6 +110,8 @@ struct audit_event {
 	struct audit_client client;
 	struct addr
 		asked; /* the address and port that the client asked for; all zero: not written */
+	char target
+		[AUDIT_TARGET]; /* host:port that the client named to what it took for a proxy; empty: not written */
 	char host[LIMIT_NAME + 1]; /* the judged host; empty: not written */
 	uint8_t protocols; /* enum audit_protocol, several */
 	enum audit_decision decision;

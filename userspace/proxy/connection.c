@@ -2,7 +2,8 @@
 /*
  * connection.c – one captured connection from accept to reap.
  *
- * Owns: the client leg, its exchanges, with HTTP/2 the session, one timer. Moves only forward, but for HEAD ⇄ EXCHANGE:
+ * Owns: the client leg, its exchanges, with HTTP/2 the session, one timer. Moves only forward, but for HEAD ⇄ EXCHANGE, and
+ * for a first request that is CONNECT, from which HEAD goes back to NEW, once (explicit.c):
  *
  *	NEW ──▶ HANDSHAKE ──▶ HEAD ⇄ EXCHANGE ──▶ DRAIN ──▶ DEAD
  *	 └────────────────────▶┤ (plain HTTP)        │      (any state may go to DEAD)
@@ -44,7 +45,7 @@
 static const uint16_t connection_next[] = {
 	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(STREAMS) | TO(DNS) | TO(TUNNEL) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_HANDSHAKE] = TO(HEAD) | TO(STREAMS) | TO(DRAIN) | TO(DEAD),
-	[CONNECTION_HEAD] = TO(EXCHANGE) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_HEAD] = TO(NEW) | TO(EXCHANGE) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_EXCHANGE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_STREAMS] = TO(DRAIN) | TO(DEAD),
 	[CONNECTION_DNS] = TO(DRAIN) | TO(DEAD),
@@ -230,7 +231,7 @@ static void connection_begin(struct connection *c)
 		c->protocols |= AUDIT_PROTOCOL_DNS;
 		connection_to(c, CONNECTION_DNS);
 	} else {
-		opening_route(c);
+		opening_begin(c);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "model/verdict.h"
 #include "policy/hosts.h"
 #include "proxy/session.h"
+#include "proxy/decide.h"
 #include "proxy/tunnel.h"
 #include "ring/loop.h"
 
@@ -37,6 +38,15 @@ enum connection_waits {
 	CONNECTION_WAITS_NOTHING, /* idle */
 };
 
+/* Where the client wants to be: what it connected to, or the target of its CONNECT. */
+struct destination {
+	struct host
+		host; /* the name that it gave, or that the address stands for, else the address */
+	uint16_t port;
+	bool connect; /* it gave it by CONNECT */
+	bool nowhere; /* an address of the pool that stands for no name */
+};
+
 struct connection {
 	struct seat *seat;
 	struct connection *next_dead;
@@ -48,6 +58,8 @@ struct connection {
 	bool closing; /* CONNECTION_STREAMS: ends with the last exchange */
 	struct timer timer; /* the deadline of the state */
 	struct captured who;
+	struct destination to;
+	enum decide_talk talk;
 	uint64_t began; /* loop_now() */
 	bool tls;
 	bool reset; /* end by RST */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* connection_internal.h – only for connection.c and opening.c, which is its first state. */
+/* connection_internal.h – only for connection.c, and for opening.c, which is its first state. */
 #ifndef SALLYPORT_PROXY_CONNECTION_INTERNAL_H
 #define SALLYPORT_PROXY_CONNECTION_INTERNAL_H
 

@@ -26,6 +26,7 @@
 #include "policy/policy.h"
 #include "proxy/connection.h"
 #include "proxy/exchange_internal.h"
+#include "proxy/explicit.h"
 #include "proxy/leg.h"
 #include "proxy/record.h"
 #include "proxy/refuse.h"
@@ -240,6 +241,8 @@ void exchange_begin(struct connection *c)
 		exchange_refuse_head(c, why);
 		return;
 	}
+	if (explicit_connect(c, &m, used))
+		return;
 	x = exchange_new(c);
 	if (!x) {
 		connection_break(c);

@@ -13,6 +13,7 @@
 #include "proxy/connection.h"
 #include "proxy/decide.h"
 #include "proxy/exchange_internal.h"
+#include "proxy/explicit.h"
 #include "proxy/leg.h"
 #include "proxy/record.h"
 #include "proxy/refuse.h"
@@ -255,16 +256,12 @@ static void exchange_keep(struct exchange *x, const struct msg *m)
 void exchange_start(struct exchange *x, const struct msg *m)
 {
 	struct connection *c = x->c;
-	struct decide_facts facts = {
-		.policy = c->seat->sandbox->policy,
-		.asked = c->who.asked,
-		.tls = c->tls,
-		.server = &c->host,
-	};
+	struct decide_facts facts = explicit_facts(c);
 	struct decision d;
 
 	exchange_keep(x, m);
 	decide_request(&facts, m, &d);
+	explicit_judged(x, &d);
 	if (d.host_known)
 		x->host = d.host;
 	if (!c->tls)

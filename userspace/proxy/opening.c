@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opening.c – what a new connection is, from where it went and from its first bytes: CONNECTION_NEW of connection.c.
+ * opening.c – what a new connection is, from where it wants to be and from its first bytes: CONNECTION_NEW of connection.c.
  *
  * The host of raw bytes is the name that the asked address stands for (synthetic.h), else that address. Where a tunnel
  * rule is the first to match it, NEW is over at once and the tunnel is dialled without waiting for a byte. A ClientHello
@@ -9,11 +9,14 @@
  * dialled by its name; then the address is dialled, and who speaks first decides: the server, and these are raw bytes
  * for good; the client, and its bytes are looked at as ever.
  *
+ * A CONNECT is answered and then begins all of it anew, with its target in the place of the asked address (explicit.c).
+ *
  * Owns nothing: what it finds out stands in the connection.
  */
 #include <errno.h>
 
 #include "audit/event.h"
+#include "base/cleanup.h"
 #include "policy/policy.h"
 #include "proxy/connection.h"
 #include "proxy/connection_internal.h"
@@ -28,35 +31,30 @@
 
 enum { OPENING_TLS_PORT = 443 };
 
-/* The host of raw bytes. True when our DNS gave that address to a name. */
-static bool opening_raw_host(const struct connection *c, struct host *ret)
+/* Where clients speak first, and are told in words: HTTP, and where proxies for it are. */
+static const uint16_t opening_spoken[] = {80, 443, 3128, 8080, 8888};
+
+static bool opening_named(const struct connection *c)
 {
-	if (synthetic_host(c->seat->sandbox, &c->who.asked, ret))
-		return true;
-	host_of_addr(&c->who.asked, ret);
-	return false;
+	return !c->to.host.is_ip;
 }
 
 struct verdict opening_judge(const struct connection *c, const struct host *h)
 {
-	return decide_connection(
-		c->seat->sandbox->policy, c->seat->credentials, h, c->who.asked.port);
+	return decide_connection(c->seat->sandbox->policy, c->seat->credentials, h, c->to.port);
 }
 
 /*
  * Nothing can be allowed there: the port is in no rule, or the address is one that stands for refused names or for none.
- * Who waits for the server to speak first is told at once. Not at the ports of HTTP, where clients speak first and some
- * read their trust store before they do (GnuTLS): those are told in words.
+ * Who waits for the server to speak first is told at once. Not at the ports where clients speak first, and some read
+ * their trust store or their code before they do (GnuTLS, Java).
  */
 static bool opening_closed(const struct connection *c)
 {
-	uint16_t port = c->who.asked.port;
-	struct host raw;
-
-	if (port == 80 || port == 443)
-		return false;
-	return !policy_opens_port(c->seat->sandbox->policy, port) ||
-	       (synthetic_pool(&c->who.asked) && !opening_raw_host(c, &raw));
+	for (size_t i = 0; i < ARRAY_SIZE(opening_spoken); i++)
+		if (c->to.port == opening_spoken[i])
+			return false;
+	return c->to.nowhere || !policy_opens_port(c->seat->sandbox->policy, c->to.port);
 }
 
 /* What the connection is has not been told in time. */
@@ -68,7 +66,7 @@ void opening_expired(struct connection *c)
 			"silence");
 		return;
 	}
-	(void)opening_raw_host(c, &c->host);
+	c->host = c->to.host;
 	tunnel_dial(c);
 }
 
@@ -79,22 +77,44 @@ static void opening_tunnel(struct connection *c, enum verdict_way way, bool judg
 }
 
 /* From the destination alone: a tunnel at once, or how long to wait for bytes. */
-void opening_route(struct connection *c)
+static void opening_route(struct connection *c)
 {
-	struct host raw;
-	bool named = opening_raw_host(c, &raw);
-	struct verdict v = opening_judge(c, &raw);
+	struct verdict v = opening_judge(c, &c->to.host);
 
 	if (v.way == VERDICT_TUNNEL) {
-		c->host = raw;
+		c->host = c->to.host;
 		connection_judged(c, &v);
-		opening_tunnel(c, v.way, named && c->who.asked.port == OPENING_TLS_PORT);
-	} else if (v.way == VERDICT_PASS && (named || !synthetic_pool(&c->who.asked))) {
+		opening_tunnel(c, v.way, opening_named(c) && c->to.port == OPENING_TLS_PORT);
+	} else if (v.way == VERDICT_PASS && !c->to.nowhere) {
 		c->passing = true;
 		connection_deadline(c, TIME_FIRST);
 	} else if (opening_closed(c)) {
 		connection_deadline(c, TIME_CLOSED);
 	}
+}
+
+void opening_begin(struct connection *c)
+{
+	const struct addr *asked = &c->who.asked;
+
+	c->to.port = asked->port;
+	if (!synthetic_host(c->seat->sandbox, asked, &c->to.host)) {
+		host_of_addr(asked, &c->to.host);
+		c->to.nowhere = synthetic_pool(asked);
+	}
+	opening_route(c);
+}
+
+void opening_again(struct connection *c, const struct host *host, uint16_t port)
+{
+	c->to = (struct destination){.host = *host, .port = port, .connect = true};
+	c->host = *host;
+	c->talk = DECIDE_SESSION;
+	c->protocols = AUDIT_PROTOCOL_TCP; /* what travels inside is to be found out */
+	c->passing = c->hurried = c->relaxed = c->head_begun = false;
+	c->scan = 0;
+	connection_to(c, CONNECTION_NEW);
+	opening_route(c);
 }
 
 /* Raw bytes to that host. What was dialled while the client was silent is of use if it is the same. */
@@ -108,14 +128,9 @@ static void opening_go_raw(struct connection *c, enum verdict_way way, const str
 
 static void opening_hello(struct connection *c, const struct first *first)
 {
-	struct verdict verdict;
-	struct host host;
+	struct host host = first->has_name ? first->name : c->to.host;
+	struct verdict verdict = opening_judge(c, &host);
 
-	if (first->has_name)
-		host = first->name;
-	else
-		(void)opening_raw_host(c, &host);
-	verdict = opening_judge(c, &host);
 	connection_judged(c, &verdict);
 	if (verdict.way != VERDICT_TERMINATE) {
 		c->protocols |= AUDIT_PROTOCOL_TLS;
@@ -131,17 +146,15 @@ static void opening_hello(struct connection *c, const struct first *first)
 static void opening_other(struct connection *c, const char *what)
 {
 	struct verdict verdict;
-	struct host host;
 
 	if (!c->passing) {
 		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, what);
 		return;
 	}
-	(void)opening_raw_host(c, &host);
-	verdict = opening_judge(c, &host);
+	verdict = opening_judge(c, &c->to.host);
 	connection_judged(c, &verdict);
 	if (verdict.way == VERDICT_PASS) /* still: a credential may have come to name it */
-		opening_go_raw(c, VERDICT_PASS, &host);
+		opening_go_raw(c, VERDICT_PASS, &c->to.host);
 	else
 		connection_refuse(c, CATEGORY_PROTOCOL_DENIED, what);
 }

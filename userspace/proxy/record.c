@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record.c – see record.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "proxy/connection.h"
@@ -24,6 +25,13 @@ void record_client(struct audit_client *to, const struct capture_client *from)
 	memcpy(to->comm, from->comm, sizeof(to->comm));
 }
 
+void record_target(struct audit_event *e, const struct host *host, uint16_t port)
+{
+	bool v6 = host->is_ip && strchr(host->text, ':');
+
+	(void)snprintf(e->target, sizeof(e->target), v6 ? "[%s]:%u" : "%s:%u", host->text, port);
+}
+
 static void record_start(struct audit_event *e, enum audit_kind kind, const struct connection *c)
 {
 	e->kind = kind;
@@ -32,6 +40,8 @@ static void record_start(struct audit_event *e, enum audit_kind kind, const stru
 	if (c->who.attributed)
 		record_client(&e->client, &c->who.client);
 	e->asked = c->who.asked;
+	if (c->to.connect)
+		record_target(e, &c->to.host, c->to.port);
 	e->protocols = c->protocols;
 }
 

@@ -18,6 +18,9 @@ void record_client(struct audit_client *to, const struct capture_client *from);
 void record_connection(const struct connection *c);
 
 /* The request's event, filled as far as it is known when the head has been judged; record_request() completes it. */
+/* The target that the client named in a form for proxies. */
+void record_target(struct audit_event *e, const struct host *host, uint16_t port);
+
 void record_request_start(struct exchange *x);
 void record_request(struct exchange *x);
 

@@ -99,10 +99,8 @@ static const struct origin_events tunnel_events = {
 /* Many of a sandbox that begin at once wait for their turn at the resolver. */
 void tunnel_dial(struct connection *c)
 {
-	struct origin_want want = {.host = &c->host,
-		.port = c->who.asked.port,
-		.version = ORIGIN_H1,
-		.fresh = true};
+	struct origin_want want = {
+		.host = &c->host, .port = c->to.port, .version = ORIGIN_H1, .fresh = true};
 
 	c->tunnel.upstream.events = &tunnel_events;
 	if (origin_get(c->seat, &want, &c->tunnel.upstream))
@@ -147,7 +145,7 @@ static const char *tunnel_objection(
 		return first_mismatch(f, &c->host);
 	if (f->kind == SNIFF_TLS && f->has_name) {
 		v = decide_connection(c->seat->sandbox->policy, c->seat->credentials, &f->name,
-			c->who.asked.port);
+			c->to.port);
 		return v.allow && v.way == VERDICT_PASS
 			       ? NULL
 			       : "TLS to a host that is not passed through, behind a greeting of "

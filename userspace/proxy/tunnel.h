@@ -22,7 +22,7 @@ struct tunnel {
 };
 
 /*
- * Begins to dial c->host at the port that was asked for, without bytes of anybody. Where slots or lookups are out the
+ * Begins to dial c->host at the port where the client wants to be, without bytes of anybody. Where slots or lookups are out the
  * deadline of the state comes soon, for another try, or the connection is refused. It is in CONNECTION_NEW, where
  * tunnel_spoke() may be asked and tunnel_drop() undoes it, or in CONNECTION_TUNNEL.
  */
