@@ -29,7 +29,7 @@ BASE     := buf clock fault fdpass file json keyfile keyring log secret slab
 MODEL    := addr category range
 RING     := loop timer
 TLS      := sniff ca mint leaves engine reason server trust client
-HTTP     := fields authority target h1_head h1_body h1_write h2_flood h2_head h2_library h2_receive h2_send h2_session h2_session h2_stream
+HTTP     := fields authority target h1_head h1_body h1_write h2_flood h2_head h2_library h2_receive h2_send h2_session h2_stream
 DNS      := wire records answers
 POLICY   := alabel check digest hosts lists load match paths policy private
 CRED     := check credset load placeholder source value
@@ -288,8 +288,7 @@ define FUZZ_RULE
 $(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c tests/fuzz/check.h $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
 	$$(call say,FUZZ,$$@)
 	$$(Q)mkdir -p $$(@D)
-            $$(FUZZFLAGS) $$(Q)$$(CLANG) $$(filter $$@ $$^ %.c,$$^) -lbpf -lcap -lcrypto -ljansson -lnghttp2 -lyaml \
-            -o
+	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$(filter %.c,$$^) -lyaml -lcrypto -ljansson -lcap -lbpf -lnghttp2
 FUZZ_PROGRAMS += $(B)/fuzz/fuzz_$(1)
 endef
 $(foreach f,$(FUZZERS),$(eval $(call FUZZ_RULE,$(f))))

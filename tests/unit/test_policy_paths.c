@@ -16,14 +16,6 @@
 #include "policy/policy.h"
 #include "policy_text.h"
 
-static struct host host(const char *text)
-{
-	struct host h;
-
-	assert_int_equal(host_canon(slice_str(text), &h), 0);
-	return h;
-}
-
 /* ---- loading ---- */
 
 #define RULE(more) "version: 1\nrules:\n  - {name: r, hosts: [a.test], action: allow" more "}\n"

@@ -41,6 +41,7 @@ enum {
 	LIMIT_ADDRESSES = 8, /* candidates of one name */
 	LIMIT_POOL_IDLE = 64, /* idle upstream connections of one worker */
 	LIMIT_SANDBOX_ID = 63, /* characters of a sandbox's id */
+	LIMIT_EXCHANGES = 1024, /* of one sandbox on one worker, those of HTTP/2 */
 	LIMIT_H2_STREAMS = 100, /* at once in one session, RFC 9113 section 6.5.2 recommends no fewer */
 	LIMIT_H2_HEADS = 8, /* of one stream, come and not taken: interim responses */
 	LIMIT_H2_CONTINUATIONS = 16, /* frames that one field block is continued in */

@@ -106,12 +106,14 @@ int h1_write_trailers(struct buf *out, const struct msg *trailers)
 
 /* ---- whole heads */
 
-static int h1_write_fields(struct buf *out, const struct msg *m)
+/* trailers: some may follow. */
+static int h1_write_fields(struct buf *out, const struct msg *m, bool trailers)
 {
 	int e = 0;
 
 	for (unsigned i = 0; !e && i < m->nfields; i++)
-		e = h1_write_field(out, m->fields[i].name, m->fields[i].value);
+		if (trailers || !slice_ieq(m->fields[i].name, SLICE("trailer")))
+			e = h1_write_field(out, m->fields[i].name, m->fields[i].value);
 	if (!e && m->upgrade.n) {
 		e = h1_write_field(out, SLICE("connection"), SLICE("upgrade"));
 		e = e ? e : h1_write_field(out, SLICE("upgrade"), m->upgrade);
@@ -130,7 +132,7 @@ int h1_write_request(struct buf *out, const struct msg *m)
 	int e = h1_write_request_line(out, m->method, m->target);
 
 	e = e ? e : h1_write_field(out, SLICE("host"), m->authority);
-	e = e ? e : h1_write_fields(out, m);
+	e = e ? e : h1_write_fields(out, m, true);
 	if (!e && m->framing == FRAMING_CHUNKED)
 		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
 	else if (!e && m->framing == FRAMING_NONE && h1_write_usually_has_content(m->method) &&
@@ -147,7 +149,7 @@ int h1_write_response(struct buf *out, const struct msg *m, const struct h1_writ
 {
 	int e = h1_write_status_line(out, m->status, m->reason, 1);
 
-	e = e ? e : h1_write_fields(out, m);
+	e = e ? e : h1_write_fields(out, m, how->chunked);
 	if (!e && how->empty)
 		e = h1_write_number_field(out, SLICE("content-length"), 0);
 	if (!e && how->chunked)

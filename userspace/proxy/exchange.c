@@ -67,6 +67,7 @@ static void exchange_free(struct exchange *x)
 	if (x->next)
 		x->next->prev = x->prev;
 	slab_give(&w->exchanges, x);
+	seat->exchanges--;
 }
 
 /* The response, or the refusal, is written as a whole. */
@@ -210,6 +211,7 @@ static struct exchange *exchange_new(struct connection *c)
 		x->next->prev = x;
 	c->exchanges = x;
 	c->requests++;
+	c->seat->exchanges++;
 	return x;
 }
 
@@ -255,9 +257,10 @@ void exchange_begin(struct connection *c)
 	leg_consume(c->leg, used);
 }
 
+/* What streams hold is bounded by their number: what is over that may be asked again (RFC 9113 section 8.7). */
 void exchange_open(struct connection *c, struct h2_stream *h2)
 {
-	struct exchange *x = exchange_new(c);
+	struct exchange *x = c->seat->exchanges < LIMIT_EXCHANGES ? exchange_new(c) : NULL;
 
 	if (!x) {
 		h2_stream_reset(h2, H2_REFUSED_STREAM);

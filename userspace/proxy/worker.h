@@ -41,6 +41,7 @@ struct seat {
 	struct names *names; /* the DNS sockets, on one worker only */
 	uint32_t accepting; /* listeners with an accept in flight, bits */
 	unsigned connections;
+	unsigned exchanges;
 	unsigned lookups;
 	unsigned origins;
 	unsigned queries;
