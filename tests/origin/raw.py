@@ -4,6 +4,7 @@
 A behaviour is a function of a socket; what it raises ends the connection. Raw remembers every connection that it
 accepted (where to, when, what came), so that it is a canary as well, and what is still open.
 """
+import contextlib
 import hashlib
 import socket
 import struct
@@ -83,6 +84,13 @@ class Raw:
             one.done = True
             one.sock.close()
             self._note()
+
+
+@contextlib.contextmanager
+def serving(netns, behaviours):
+    """A server for each port, from its start to its end: port -> server."""
+    with contextlib.ExitStack() as made:
+        yield {port: made.enter_context(contextlib.closing(Raw(netns, port, one))) for port, one in behaviours.items()}
 
 
 def receive(one, most=65536):

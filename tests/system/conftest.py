@@ -32,9 +32,10 @@ sys.path[:0] = [path for path in (HERE, os.path.dirname(HERE)) if path not in sy
 
 import containers  # noqa: E402
 import documents  # noqa: E402
+import helper_rig  # noqa: E402
 import topology  # noqa: E402
 from farside import FarSide, UplinkSandbox  # noqa: E402
-from sandbox import Sandbox, default_lane, leftovers  # noqa: E402
+from sandbox import Sandbox, attached, default_lane, leftovers  # noqa: E402
 from stack import Stack, build_folder  # noqa: E402
 
 # the main job: file -> what the names of its tests contain
@@ -87,6 +88,16 @@ def pytest_configure(config):
     signal.signal(signal.SIGTERM, interrupt)
 
 
+@pytest.fixture
+def rig():
+    """A helper alone, without the world; a test may kill it."""
+    made = helper_rig.Rig()
+    yield made
+    status, left = made.close()
+    assert not left, "the state directory stays"
+    assert status in (0, -signal.SIGKILL)
+
+
 @pytest.fixture(scope="session")
 def world():
     assert os.geteuid() == 0, "the system tests make namespaces: run them as root"
@@ -121,11 +132,8 @@ def lane(request):
 @pytest.fixture(scope="module")
 def sandbox(stack, lane):
     """A sandbox under the shared policy that holds the shared credentials' placeholders."""
-    made = Sandbox(stack, documents.POLICY, prefix="swap", lane=lane)
-    try:
-        yield made.attach()
-    finally:
-        made.close()
+    with attached(stack, documents.POLICY, prefix="swap", lane=lane) as made:
+        yield made
 
 
 @pytest.fixture

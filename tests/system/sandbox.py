@@ -4,6 +4,7 @@
 run() enters by `sallyport-netns enter` as an unprivileged user, with the trust bundle that a launcher would
 have made; joined() is a program of a runtime's own making: in cgroup and namespace, and nothing taken away.
 """
+import contextlib
 import errno
 import itertools
 import json
@@ -247,6 +248,16 @@ class Sandbox:
         except BaseException:
             sock.close()
             raise
+
+
+@contextlib.contextmanager
+def attached(stack, policy, **options):
+    """A sandbox, from its attach to its end."""
+    made = Sandbox(stack, policy, **options)
+    try:
+        yield made.attach()
+    finally:
+        made.close()
 
 
 def leftovers(world):

@@ -16,16 +16,6 @@ from helper_rig import (DETACH, GONE, LIST, NETNS, REPLY, VERSION, active, attac
     receive, send, until)
 
 
-
-@pytest.fixture
-def rig():
-    made = helper_rig.Rig()
-    yield made
-    status, left = made.close()
-    assert not left, "the state directory stays"
-    assert status in (0, -signal.SIGKILL)
-
-
 def inside(netns, code, cgroup=None):
     """Runs python code in the namespace (a path), in the cgroup or in none of ours; its output."""
     join = f"open({os.path.join(cgroup, 'cgroup.procs')!r}, 'w').write('0')\n" if cgroup else ""

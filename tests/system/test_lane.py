@@ -33,13 +33,6 @@ def lane():
     return "nft"
 
 
-@pytest.fixture
-def rig():
-    made = helper_rig.Rig()
-    yield made
-    made.close()
-
-
 def table(box):
     """What `nft` prints of the table, as JSON's list of objects."""
     return json.loads(box.netns.run("nft", "-j", "list", "table", "inet", "sallyport").stdout)["nftables"]

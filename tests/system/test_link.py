@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """link.sock: what a daemon may say of taking over, and when. Hand-overs of real daemons are in test_hand_over.py."""
 import os
-import signal
 import struct
 import subprocess
 import sys
@@ -10,15 +9,6 @@ import pytest
 
 import helper_rig
 from helper_rig import until
-
-
-@pytest.fixture
-def rig():
-    made = helper_rig.Rig()
-    yield made
-    status, left = made.close()
-    assert not left, "the state directory stays"
-    assert status in (0, -signal.SIGKILL)
 
 
 def test_nobody_takes_over_from_itself(rig):

@@ -9,7 +9,7 @@ import asking
 import client
 import documents
 from origin import raw
-from sandbox import Sandbox
+from sandbox import attached
 from test_tunnel import WARNING, counters, ended, hello_of, read_all, read_exactly, shake, turned_away
 from waiting import PATIENCE
 
@@ -30,28 +30,20 @@ PASSED = "203.0.113.32"  # ok.test, which nothing names
 @pytest.fixture(scope="module")
 def servers(world):
     behaviours = {BANNER: raw.banner, ECHO: raw.echo, AFTER_EOF: raw.after_eof}
-    made = {port: raw.Raw(world.internet, port, behaviour) for port, behaviour in behaviours.items()}
-    try:
+    with raw.serving(world.internet, behaviours) as made:
         yield made
-    finally:
-        for server in made.values():
-            server.close()
 
 
 @pytest.fixture(scope="module")
 def box(stack, lane, servers):
     """With the shared credentials: api.test, v6only.test, git.test and bank.test are bound."""
-    made = Sandbox(stack, POLICY, prefix="swap-pass", lane=lane)
-    try:
-        yield made.attach()
-    finally:
-        made.close()
+    with attached(stack, POLICY, prefix="swap-pass", lane=lane) as made:
+        yield made
 
 
 def hello(tls, host="ok.test", path="/hello"):
     tls.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
     return read_all(tls)
-
 
 
 def test_tls_to_an_unnamed_host_is_with_the_server_itself(box, world, stack, origin):

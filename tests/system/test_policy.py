@@ -12,7 +12,7 @@ import client
 import hello
 import topology
 from documents import POLICY
-from sandbox import PYTHON, Refused, Sandbox
+from sandbox import PYTHON, Refused, Sandbox, attached
 
 SHARED = "198.19.255.254"  # the address of names that no rule opens
 
@@ -269,11 +269,8 @@ OPEN = "version: 1\nname: open\ndefault: allow\ndefault_tls: terminate\n"
 
 @pytest.fixture(scope="module")
 def wide(stack):
-    made = Sandbox(stack, OPEN, prefix="plain")
-    try:
-        yield made.attach()
-    finally:
-        made.close()
+    with attached(stack, OPEN, prefix="plain") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import dns.flags
 import pytest
 
 from asking import SHARED, ask, told, wire_of
-from sandbox import Sandbox
+from sandbox import attached
 
 POLICY = """version: 1
 name: records
@@ -23,11 +23,8 @@ rules:
 
 @pytest.fixture(scope="module")
 def box(stack, lane):
-    made = Sandbox(stack, POLICY, lane=lane)
-    try:
-        yield made.attach()
-    finally:
-        made.close()
+    with attached(stack, POLICY, lane=lane) as made:
+        yield made
 
 
 @pytest.mark.parametrize("over", ["udp", "tcp"])

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nft table by itself: a socket of no cgroup of ours, which no program judges, to every kind of address."""
-import signal
 import subprocess
 
 import pytest
 
-import helper_rig
 from helper_rig import active, opening
 from origin.netns import Netns
 
@@ -58,14 +56,6 @@ POLICIES = {
         "169.254.170.2@80": REFUSED, "fd00:ec2::254@80": PASSES, "fd00:ec2::254@81": REFUSED, "fd00:ec2::1@81": PASSES,
     }),
 }
-
-
-@pytest.fixture
-def rig():
-    made = helper_rig.Rig()
-    yield made
-    status, left = made.close()
-    assert not left and status in (0, -signal.SIGKILL)
 
 
 @pytest.mark.parametrize("lane", ["bpf", "nft"])

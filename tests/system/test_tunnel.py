@@ -16,7 +16,7 @@ import pytest
 
 import asking
 from origin import raw
-from sandbox import Refused
+from sandbox import Refused, attached
 from waiting import PATIENCE, until
 
 ECHO, BANNER, AFTER_EOF, HALF_FIRST, BOTH, MUTE, RESETS, NOBODY = range(7000, 7008)
@@ -46,23 +46,14 @@ def servers(world):
         ECHO: raw.echo, BANNER: raw.banner, AFTER_EOF: raw.after_eof, HALF_FIRST: raw.half_first,
         BOTH: raw.both(SIZE), MUTE: raw.mute, RESETS: raw.resets,
     }
-    made = {port: raw.Raw(world.internet, port, behaviour) for port, behaviour in behaviours.items()}
-    try:
+    with raw.serving(world.internet, behaviours) as made:
         yield made
-    finally:
-        for server in made.values():
-            server.close()
 
 
 @pytest.fixture(scope="module")
 def box(stack, lane, servers):
-    from sandbox import Sandbox
-
-    made = Sandbox(stack, POLICY, prefix="tunnel", lane=lane)
-    try:
-        yield made.attach()
-    finally:
-        made.close()
+    with attached(stack, POLICY, prefix="tunnel", lane=lane) as made:
+        yield made
 
 
 def address_of(box, name):

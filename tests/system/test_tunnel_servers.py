@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from origin.daemons import Postgres, Redis, Sshd
-from sandbox import Sandbox, USER
+from sandbox import USER, attached
 
 SSH, POSTGRES, REDIS = 2200, 5433, 6379
 
@@ -26,11 +26,8 @@ HOSTS = ["tunnel.test", "tunnel6.test", "2001:db8::60"]
 
 @pytest.fixture(scope="module")
 def box(stack, lane):
-    made = Sandbox(stack, POLICY, prefix="servers", lane=lane)
-    try:
-        yield made.attach()
-    finally:
-        made.close()
+    with attached(stack, POLICY, prefix="servers", lane=lane) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
