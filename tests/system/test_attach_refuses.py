@@ -5,7 +5,7 @@ import os
 import subprocess
 
 from helper_rig import REPLY, attach, receive, send
-from test_helper import netns, rig  # noqa: F401 - fixtures
+from test_helper import netns  # noqa: F401 - the fixture
 
 
 def test_attach_refuses(rig, netns):

@@ -12,7 +12,6 @@ import pytest
 
 import helper_rig
 from helper_rig import NETNS, until
-from test_helper import rig  # noqa: F401, a fixture
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pytest
 
 from helper_rig import until
 from origin.netns import Netns
-from test_helper import rig  # noqa: F401 - the fixture
 
 STREAM, DGRAM, RAW = socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW
 UDPLITE = 136

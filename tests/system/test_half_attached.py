@@ -10,7 +10,6 @@ import pytest
 
 from helper_rig import active, until
 from origin.netns import Netns
-from test_helper import rig  # noqa: F401 - the fixture
 
 LOOK = ("ip rule; ip -6 rule; ip addr; ip route show table all; ip -6 route show table all; nft list ruleset; "
         "cat /proc/sys/net/ipv4/conf/{all,default,lo}/{accept_local,rp_filter,arp_ignore}")
