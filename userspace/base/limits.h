@@ -19,7 +19,8 @@ enum {
 	LIMIT_CONTROL_HEAD = 8192, /* a request to the control socket */
 	LIMIT_H2_BODY = 65536, /* received and not consumed, or written and not sent, one stream */
 	LIMIT_H2_WINDOW = 1 << 20, /* the same, all streams of one session */
-	LIMIT_H2_LEAST = 8192, /* of what a session may hold to send, for each stream whatever the others do */
+	LIMIT_H2_LEAST =
+		8192, /* of what a session may hold to send, for each stream whatever the others do */
 	LIMIT_H2_LIBRARY = 4 << 20, /* the library's memory of one session */
 
 	/* counts */
@@ -38,7 +39,8 @@ enum {
 	LIMIT_ADDRESSES = 8, /* candidates of one name */
 	LIMIT_POOL_IDLE = 64, /* idle upstream connections of one worker */
 	LIMIT_SANDBOX_ID = 63, /* characters of a sandbox's id */
-	LIMIT_H2_STREAMS = 100, /* at once in one session, RFC 9113 section 6.5.2 recommends no fewer */
+	LIMIT_H2_STREAMS =
+		100, /* at once in one session, RFC 9113 section 6.5.2 recommends no fewer */
 	LIMIT_H2_HEADS = 8, /* of one stream, come and not taken: interim responses */
 	LIMIT_H2_CONTINUATIONS = 16, /* frames that one field block is continued in */
 	LIMIT_H2_SETTINGS = 32, /* entries of one SETTINGS frame */
