@@ -65,7 +65,8 @@ UNIT_base     := buf fault fdpass file json keyfile keyring secret slab
 UNIT_model    := addr category range
 UNIT_ring     := loop
 UNIT_tls      := sniff mint leaves engine server client trust
-UNIT_http     := authority fields h1_body h1_head h1_trailers h1_write h2_session h2_stream target
+UNIT_http     := authority fields h1_body h1_head h1_trailers h1_write h2_flood h2_head h2_library h2_send \
+            h2_session h2_stream target
 UNIT_dns      := wire records answers
 UNIT_policy   := alabel hosts paths policy policy_check policy_paths private
 UNIT_cred     := credset examples placeholder source

@@ -8,6 +8,7 @@
 #ifndef SALLYPORT_TEST_H2_MALFORMED_ROWS_H
 #define SALLYPORT_TEST_H2_MALFORMED_ROWS_H
 
+#include "h2_script.h"
 #include "http/h2_stream.h"
 
 enum answer {
@@ -23,11 +24,10 @@ struct malformed {
 	unsigned opened;
 };
 
-#define M  ":method=GET|"
-#define S  ":scheme=https|"
-#define P  ":path=/|"
-#define A  ":authority=a.test"
-#define RQ M S P A
+#define M ":method=GET|"
+#define S ":scheme=https|"
+#define P ":path=/|"
+#define A ":authority=a.test"
 
 /* a request on stream 1 that has everything and one thing more */
 #define REQUEST_WITH(name, field)                                                                  \
@@ -38,9 +38,6 @@ struct malformed {
 	{                                                                                          \
 		name, "H 1 e " fields, STREAM, H2_PROTOCOL_ERROR, 0                                \
 	}
-
-#define SETTINGS "F 4 0 0 \n"
-#define TEN      "00000000000000000000"
 
 static const struct malformed malformed_requests[] = {
 	/* pseudo-fields, RFC 9113 section 8.3.1 */

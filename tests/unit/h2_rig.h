@@ -290,4 +290,33 @@ static inline struct h2_stream *ask(struct end *e, const char *method, bool end)
 	return s;
 }
 
+/* ---- a server alone ---- */
+
+static inline void server_init(struct end *e)
+{
+	end_init(e, H2_SERVER);
+	assert_int_equal(feed_script(e, "P\n" SETTINGS "F 4 1 0 "), 0);
+}
+
+/* Reads and drops what the session says; the code of its GOAWAY, NONE. */
+static inline int64_t drain(struct end *e)
+{
+	struct buf out;
+	int64_t code;
+
+	buf_init(&out, 1 << 22);
+	pull_all(e, &out);
+	code = goaway_in(&out);
+	buf_done(&out);
+	return code;
+}
+
+/* A server's owner that lets go of what is reset. */
+static inline void let_go(struct end *e, struct h2_stream *s)
+{
+	(void)e;
+	if (h2_stream_is_reset(s, NULL))
+		h2_stream_forget(s);
+}
+
 #endif

@@ -22,6 +22,10 @@
 
 #include "base/buf.h"
 
+/* In scripts: a request's fields, empty SETTINGS. */
+#define RQ       ":method=GET|:scheme=https|:path=/|:authority=a.test"
+#define SETTINGS "F 4 0 0 \n"
+
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 static inline void script_bytes(struct buf *b, const void *p, size_t n)

@@ -366,7 +366,7 @@ static void test_paths(void **state)
 		{{"GET", "/acme/%c0%ae", "paths.test", 80}, BAD("paths.test", "overlong")},
 		{{"GET", "http://paths.test/acme/x", "paths.test", 80}, OK("acme", "paths.test")},
 		{{"GET", "http://paths.test/other/x", "paths.test", 80},
-			PATH("acme", "paths.test")},
+			PATH("default", "paths.test")},
 		{{"GET", "/acme/../x", "denied.test", 80}, DENIED("default", "denied.test")},
 		{{"GET", "/acme/../x", "paths.test", 443, "a.test"},
 			MISMATCH("paths.test", SESSION)},

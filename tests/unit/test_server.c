@@ -45,11 +45,11 @@ static void application_protocols(void **state)
 		const char *agreed;
 	} rows[] = {
 		{NULL, ""},
-		{"\x02h2", ""},
+		{"\x02h2", "h2"},
 		{"\x08http/1.1", "http/1.1"},
-		{"\x02h2\x08http/1.1", "http/1.1"},
-		{"\x08http/1.1\x02h2", "http/1.1"},
-		{"\x08grpc-exp\x02h2", ""},
+		{"\x02h2\x08http/1.1", "h2"},
+		{"\x08http/1.1\x02h2", "h2"},
+		{"\x08grpc-exp\x02h2", "h2"},
 		{"\x08http/1.0\x07http/1.", ""},
 	};
 

@@ -121,12 +121,6 @@ static int h1_write_fields(struct buf *out, const struct msg *m, bool trailers)
 	return e;
 }
 
-static bool h1_write_usually_has_content(struct slice method)
-{
-	return slice_eq(method, SLICE("POST")) || slice_eq(method, SLICE("PUT")) ||
-	       slice_eq(method, SLICE("PATCH"));
-}
-
 int h1_write_request(struct buf *out, const struct msg *m)
 {
 	int e = h1_write_request_line(out, m->method, m->target);
@@ -135,9 +129,6 @@ int h1_write_request(struct buf *out, const struct msg *m)
 	e = e ? e : h1_write_fields(out, m, true);
 	if (!e && m->framing == FRAMING_CHUNKED)
 		e = h1_write_field(out, SLICE("transfer-encoding"), SLICE("chunked"));
-	else if (!e && m->framing == FRAMING_NONE && h1_write_usually_has_content(m->method) &&
-		 !msg_find(m, SLICE("content-length")))
-		e = h1_write_number_field(out, SLICE("content-length"), 0);
 	if (!e && m->takes_trailers && !m->upgrade.n) {
 		e = h1_write_field(out, SLICE("te"), SLICE("trailers"));
 		e = e ? e : h1_write_field(out, SLICE("connection"), SLICE("te"));

@@ -33,7 +33,7 @@ int h1_write_head_end(struct buf *out);
 
 /*
  * A request's head: its line, Host from authority, the fields, and what the framing, upgrade and takes_trailers of m ask
- * for. A method that usually has content and has none says so (RFC 9110 section 8.6).
+ * for.
  */
 int h1_write_request(struct buf *out, const struct msg *m);
 

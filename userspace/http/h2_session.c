@@ -358,7 +358,7 @@ bool h2_session_takes(const struct h2_session *h)
 		return false;
 	most = nghttp2_session_get_remote_settings(
 		h->library, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
-	return h->open < LIMIT_H2_STREAMS && h->open < most && h->buffered < LIMIT_H2_WINDOW / 2 &&
+	return h->open < LIMIT_H2_STREAMS && h->open < most &&
 	       nghttp2_session_check_request_allowed(h->library);
 }
 

@@ -86,7 +86,7 @@ void h2_session_relax(struct h2_session *h);
 unsigned h2_session_streams(const struct h2_session *h);
 /*
  * H2_CLIENT: one more request may be sent: below the peer's and our bound of streams, no GOAWAY
- * from either side, identifiers left, less than half of the session's window in buffers.
+ * from either side, identifiers left.
  */
 bool h2_session_takes(const struct h2_session *h);
 /* A field block has begun and is not complete: a deadline should run. */

@@ -63,6 +63,14 @@ static void rewrite_start(const struct msg *m, struct msg *ret)
 	ret->upgrade = (struct slice){0};
 }
 
+/* In HTTP/2 the head's END_STREAM says that there is no content; HTTP/1 wants it in words (RFC 9110 section 8.6). */
+static bool rewrite_says_empty(const struct msg *m)
+{
+	return m->authority.n && m->framing == FRAMING_NONE && !msg_find(m, SLICE("content-length")) &&
+	       (slice_eq(m->method, SLICE("POST")) || slice_eq(m->method, SLICE("PUT")) ||
+		       slice_eq(m->method, SLICE("PATCH")));
+}
+
 void rewrite_request_head(const struct rewrite_request *r, struct rewritten *ret)
 {
 	struct msg *out = &ret->msg;
@@ -83,6 +91,9 @@ void rewrite_request_head(const struct rewrite_request *r, struct rewritten *ret
 		out->fields[out->nfields++] = (struct field){
 			.name = f->name, .value = value, .secret = value.p != f->value.p};
 	}
+	if (rewrite_says_empty(r->msg) && out->nfields < LIMIT_FIELDS)
+		out->fields[out->nfields++] = (struct field){
+			.name = SLICE("content-length"), .value = SLICE("0")};
 }
 
 void rewrite_response_head(const struct msg *m, struct msg *ret)
