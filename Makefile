@@ -53,7 +53,7 @@ HELPER   := addresses arguments ask attach bounding cgroup client containers dae
 HOOK     := hook hook_ask hook_bundle hook_conf hook_json hook_place hook_seccomp hook_spec hook_state hook_trust keystore
 HOOK_TOO := ask bounding cgroup document handout jail leftovers pins programs_hooks state unix_paths
 BPF      := policy create egress unix flows dialler # linked into one object, capture; steer is another
-CTL      := cgroup2 check client doctor finding machine need probe show
+CTL      := beat cgroup2 check client doctor finding machine need probe show
 BENCHES  := connects
 PROBES   := anyip6 bpffs cgroup_kill cgroup_skb clone_into_cgroup connect_unix conntrack ip_rules memfd_seal netns_cookie \
             nft_notrack nft_refuse nft_reroute nft_tproxy peer_pidfd programs seccomp_filter set_retval \
@@ -77,8 +77,10 @@ UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
 UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystore notes unix_paths
-UNIT_proxy    := decide first journal notes prepared pulse refusal refuse rewrite_head synthetic synthetic_record
-FUZZERS       := sniff h1_request h1_response h1_body h1_trailers yaml hosts dns_wire dns_records policy swap synthetic_record \
+UNIT_proxy    := connection decide first journal notes prepared pulse refusal refuse rewrite_head synthetic \
+            synthetic_record
+FUZZERS       := sniff h1_request h1_response h1_body h1_trailers yaml hosts dns_wire dns_records policy swap \
+            synthetic_record \
             authority hook keystore
 
 LINK_base     := base
@@ -222,7 +224,7 @@ $(B)/unit/test_helper_hook_seccomp: $(B)/netns-helper/hook_json.o
 $(B)/unit/test_helper_hook_spec: $(patsubst %,$(B)/netns-helper/%.o,bounding hook_bundle hook_json hook_state)
 
 # the BPF battery: the helper's own loaders, driven by a test (root)
-BATTERY := $(addprefix tests/bpf/,battery inspect kinds life names world) \
+BATTERY := $(addprefix tests/bpf/,battery classes inspect kinds life names world) \
            $(addprefix netns-helper/,cgroup leftovers openings pins programs programs_hooks programs_sandbox steer_program unix_paths)
 $(B)/tests/bpf/battery: $(patsubst %,$(B)/%.o,$(BATTERY)) $(B)/model.a $(B)/base.a
 	$(call say,LD,$@)

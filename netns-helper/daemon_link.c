@@ -56,6 +56,7 @@ union daemon_link_message {
 	struct proto_active active;
 	struct proto_dialler dialler;
 	struct proto_word word;
+	struct proto_draining draining;
 };
 
 struct daemon_peer *daemon_link_in(struct daemon_link *link, enum daemon_phase phase)
@@ -90,6 +91,8 @@ static int daemon_link_said_dialler(struct daemon_peer *peer, const union daemon
 	peer->taking = m->dialler.take_over;
 	if (occupied && !peer->taking)
 		return -EBUSY;
+	if (peer->taking)
+		hand_over_begins(peer);
 	sandboxes_link_up(link->sandboxes, daemon_peer_slot(peer));
 	daemon_peer_to(peer, peer->taking ? DAEMON_CANDIDATE : DAEMON_SERVING);
 	if (!peer->taking)
@@ -115,11 +118,14 @@ static int daemon_link_said_gone(struct daemon_peer *peer, const union daemon_li
 
 static int daemon_link_said_draining(struct daemon_peer *peer, const union daemon_link_message *m)
 {
+	return hand_over_draining(peer, m->draining.seconds);
+}
+
+/* An older release says no time. */
+static int daemon_link_said_word(struct daemon_peer *peer, const union daemon_link_message *m)
+{
 	(void)m; /* nothing but the word */
-	if (!peer->drain_owed)
-		return -EPROTO;
-	peer->drain_owed = false;
-	return 0;
+	return hand_over_draining(peer, PROTO_DRAIN_MOST);
 }
 
 /* What a daemon may say; whether it is its turn is the sandboxes' question. */
@@ -131,7 +137,8 @@ static const struct {
 	{PROTO_ACTIVE, sizeof(struct proto_active), daemon_link_said_active},
 	{PROTO_GONE, sizeof(struct proto_name), daemon_link_said_gone},
 	{PROTO_DIALLER, sizeof(struct proto_dialler), daemon_link_said_dialler},
-	{PROTO_DRAINING, sizeof(struct proto_word), daemon_link_said_draining},
+	{PROTO_DRAINING, sizeof(struct proto_draining), daemon_link_said_draining},
+	{PROTO_DRAINING, sizeof(struct proto_word), daemon_link_said_word},
 };
 
 static int daemon_link_receive(struct daemon_peer *peer)
@@ -159,8 +166,6 @@ static void daemon_link_dropped(struct daemon_link *link, enum daemon_phase was)
 {
 	if (link->listener.fd < 0)
 		return; /* the helper ends */
-	if (was == DAEMON_CANDIDATE)
-		hand_over_failed(link);
 	if (!link->outage->down && !daemon_link_in(link, DAEMON_SERVING) &&
 		(was == DAEMON_SERVING || was == DAEMON_CANDIDATE))
 		outage_begins(link->outage);
@@ -174,12 +179,15 @@ void daemon_link_drop(struct daemon_peer *peer)
 
 	if (peer->source.fd < 0)
 		return;
+	if (was == DAEMON_CANDIDATE)
+		hand_over_failed(peer);
 	loop_forget(link->loop, &peer->source);
 	(void)close(peer->source.fd); /* nothing is pending that matters */
 	if (was == DAEMON_DRAINING) {
 		cleanup_close(&link->handed);
 		link->handed = TAKE_FD(peer->pidfd);
 		link->handed_pid = peer->pid;
+		link->handed_ms = peer->drain_ms;
 	}
 	cleanup_close(&peer->pidfd);
 	*peer = (struct daemon_peer){.link = link, .source = {-1, peer->source.ready}, .pidfd = -1};

@@ -35,9 +35,11 @@ struct daemon_peer {
 	pid_t pid;
 	int pidfd; /* owned; -1 = the kernel gave none */
 	bool taking; /* it said that it takes over: SERVE is wanted */
+	dev_t next_dev; /* of the control socket that it made, if it takes over; */
+	ino_t next_ino; /* 0 = there was none */
 	bool blocked; /* something is due and the socket is full */
-	bool drain_owed; /* DRAINING is awaited, until: */
-	uint64_t drain_ms; /* monotonic */
+	bool drain_owed; /* DRAINING is awaited, until drain_ms */
+	uint64_t drain_ms; /* monotonic; of one that drains: then it is killed */
 };
 
 struct daemon_link {
@@ -51,6 +53,7 @@ struct daemon_link {
 	struct loop_source listener; /* its descriptor is owned */
 	struct daemon_peer peers[PROTO_DAEMONS];
 	int handed; /* pidfd of the last that handed over and hung up, owned; -1 = none */
+	uint64_t handed_ms; /* its drain_ms; 0 = it has been killed */
 	pid_t handed_pid;
 };
 

@@ -6,21 +6,25 @@
  *      accepts nothing). One refusal, and it is dropped: the old one goes on as if nothing had been
  *   2  the old one is told DRAIN; it stops to accept, reads no event any more, and says DRAINING
  *   3  the path of the control socket and the beat that counts become the new one's; it is told SERVE and accepts
- *   4  the old one ends what it has begun, in a time of its own configuration, and exits
+ *   4  the old one ends what it has begun, in a time of its own configuration that it said with DRAINING, and exits
  *
  * The listeners are the same sockets in both: what comes between 2 and 3 waits in their backlog, a few
  * milliseconds. The two never accept, nor read the kernel's events, at once: a failure before 3 leaves nothing with the
  * new one that could be lost, and a ring buffer has one reader.
  *
  * An old daemon that does not answer DRAIN within PROTO_DRAIN_MS hangs, and is killed: a take-over is a remedy for
- * that too. Without an old one, step 3 follows 1.
+ * that too. So is one that has not gone PROTO_DRAIN_LATE_MS after its time, connected or not: as long as it lives it
+ * has the second place, and the next take-over would wait for it. Without an old one, step 3 follows 1.
  *
- * #syscalls: renameat unlinkat pidfd_send_signal
+ * #syscalls: renameat newfstatat unlinkat pidfd_send_signal poll
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "netns-helper/daemon_link.h"
@@ -98,26 +102,86 @@ void hand_over_look(struct daemon_link *link)
 		hand_over_settle(serving); /* it has come back */
 }
 
-int hand_over_tick(struct daemon_link *link)
+int hand_over_draining(struct daemon_peer *old, uint32_t seconds)
 {
-	struct daemon_peer *old = daemon_link_in(link, DAEMON_DRAINING);
-	uint64_t now = clock_monotonic_ms();
+	if (!old->drain_owed || seconds > PROTO_DRAIN_MOST)
+		return -EPROTO;
+	old->drain_owed = false;
+	old->drain_ms = clock_monotonic_ms() + (uint64_t)seconds * 1000 + PROTO_DRAIN_LATE_MS;
+	return 0;
+}
 
-	if (!old || !old->drain_owed)
+/* The one that has hung up. The milliseconds until its time is over, -1 = it is gone. */
+static int hand_over_tick_handed(struct daemon_link *link, uint64_t now)
+{
+	struct pollfd ended = {.fd = link->handed, .events = POLLIN};
+
+	if (link->handed < 0 || !link->handed_ms || poll(&ended, 1, 0) != 0)
 		return -1;
+	if (now < link->handed_ms)
+		return (int)(link->handed_ms - now);
+	log_warn("the daemon of pid %d, which handed over, does not end: it is killed",
+		(int)link->handed_pid);
+	link->handed_ms = 0;
+	(void)pidfd_send_signal(link->handed, SIGKILL, NULL, 0); /* it may be gone */
+	return -1;
+}
+
+static int hand_over_tick_draining(struct daemon_peer *old, uint64_t now)
+{
 	if (now < old->drain_ms)
 		return (int)(old->drain_ms - now);
-	log_warn("the daemon of pid %d does not hand over: it is killed", (int)old->pid);
+	log_warn(old->drain_owed
+			 ? "the daemon of pid %d does not hand over: it is killed"
+			 : "the daemon of pid %d, which handed over, does not end: it is killed",
+		(int)old->pid);
 	if (old->pidfd >= 0)
 		(void)pidfd_send_signal(old->pidfd, SIGKILL, NULL, 0); /* it may be gone */
 	old->drain_owed = false;
+	old->drain_ms = 0;
 	daemon_link_drop(old);
 	return 0;
 }
 
-void hand_over_failed(struct daemon_link *link)
+int hand_over_tick(struct daemon_link *link)
 {
-	(void)unlinkat(link->state, PROTO_CONTROL_NEXT, 0); /* may never have been made */
-	if (daemon_link_in(link, DAEMON_SERVING))
+	struct daemon_peer *old = daemon_link_in(link, DAEMON_DRAINING);
+	uint64_t now = clock_monotonic_ms();
+	int handed = hand_over_tick_handed(link, now);
+	int draining = old ? hand_over_tick_draining(old, now) : -1;
+
+	if (handed < 0 || draining < 0)
+		return handed < 0 ? draining : handed;
+	return handed < draining ? handed : draining;
+}
+
+void hand_over_begins(struct daemon_peer *new)
+{
+	struct stat st;
+
+	if (fstatat(new->link->state, PROTO_CONTROL_NEXT, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return; /* nothing to remove: a daemon listens before it connects */
+	new->next_dev = st.st_dev;
+	new->next_ino = st.st_ino;
+}
+
+/* The path may be that of the next one by now, which has found the socket of a dead one there. */
+static void hand_over_unlink(const struct daemon_peer *new)
+{
+	struct stat st;
+
+	if (!new->next_ino ||
+		fstatat(new->link->state, PROTO_CONTROL_NEXT, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (st.st_dev == new->next_dev && st.st_ino == new->next_ino)
+		(void)unlinkat(new->link->state, PROTO_CONTROL_NEXT, 0); /* it may just have gone */
+}
+
+void hand_over_failed(struct daemon_peer *new)
+{
+	if (new->link->listener.fd < 0)
+		return; /* the helper ends */
+	hand_over_unlink(new);
+	if (daemon_link_in(new->link, DAEMON_SERVING))
 		log_warn("the take-over failed; the daemon that serves goes on");
 }

@@ -104,6 +104,7 @@ int hook_ask_prepare(const char *state, const char *id, struct fault *fault)
 		int error;
 	} answers[] = {
 		{"HTTP/1.1 200 ", NULL, 0},
+		{"HTTP/1.1 403 ", "cannot be prepared: only root may do this", -EPERM},
 		{"HTTP/1.1 409 ", "is attached already: end that container, or take another id",
 			-EEXIST},
 		{"HTTP/1.1 422 ", "cannot be prepared: sallyportd's log says why", -EINVAL},

@@ -13,7 +13,8 @@
  *
  * A daemon whose DIALLER says take_over serves nothing until it is told SERVE. When it has said ACTIVE
  * for every sandbox, the one that serves is told DRAIN, and answers DRAINING as soon as it accepts
- * nothing any more and reads no event; then SERVE is said, and the old one ends when it is empty.
+ * nothing any more and reads no event; then SERVE is said, and the old one ends when it is empty. DRAINING says how long
+ * that may take; PROTO_DRAIN_LATE_MS after that it is killed. The bare word, of an older release, is PROTO_DRAIN_MOST.
  */
 #ifndef SALLYPORT_PROTO_H
 #define SALLYPORT_PROTO_H
@@ -37,6 +38,8 @@ enum {
 	PROTO_REPLY_MS = 10000, /* the daemon's time for an OFFER; then the attach fails */
 	PROTO_DAEMONS = 2, /* at once: one serves, one takes over or drains */
 	PROTO_DRAIN_MS = 5000, /* the daemon's time for DRAINING; then it is killed */
+	PROTO_DRAIN_MOST = 86400, /* seconds that one may drain */
+	PROTO_DRAIN_LATE_MS = 15000, /* behind its time: its end takes a moment as well */
 };
 
 #define PROTO_OWN4 "192.0.2.1" /* the sandbox's own addresses, on its lo; also its name server */
@@ -131,9 +134,15 @@ struct proto_hello {
 	uint32_t pad;
 };
 
-/* SERVE, DRAIN, DRAINING: nothing but the word. */
+/* SERVE, DRAIN: nothing but the word. */
 struct proto_word {
 	struct proto_head head;
+};
+
+struct proto_draining {
+	struct proto_head head;
+	uint32_t seconds; /* until it ends, at most PROTO_DRAIN_MOST */
+	uint32_t pad;
 };
 
 struct proto_offer {
@@ -216,6 +225,7 @@ static_assert(sizeof(struct proto_offer) == 8 + 64 + 16 + 4 + 28 + 8 * 254, "no 
 static_assert(sizeof(struct proto_opening) == 22, "no padding");
 static_assert(sizeof(struct proto_hello) == 32, "no padding");
 static_assert(sizeof(struct proto_word) == 8, "no padding");
+static_assert(sizeof(struct proto_draining) == 16, "no padding");
 static_assert(sizeof(struct proto_note) == 8 + 64 + 64 + 2 * 512, "no padding");
 static_assert(sizeof(struct proto_dialler) == 16 + 16 * 24, "no padding");
 static_assert(sizeof(struct proto_active) == 8 + 64 + 8 + 32 + 512 + 64 * 22, "no padding");

@@ -513,7 +513,8 @@ static int main_check(struct daemon *d)
 	r = r ? r : main_credentials(d);
 	r = r ? r : main_trust(d);
 	if (r == 0)
-		(void)printf("the configuration is good\nstate %s\n", d->conf->state);
+		(void)printf("the configuration is good\nstate %s\ndrain %llu\n", d->conf->state,
+			(unsigned long long)d->conf->drain);
 	return r;
 }
 
@@ -524,7 +525,8 @@ static int main_usage(FILE *to, int status)
 		"  --config        reads the configuration (YAML) and serves, see sallyportd(8)\n"
 		"  --take-over     from the sallyportd that serves there, which then ends\n"
 		"  --check-config  reads it, and the credentials that it names, and says what is "
-		"wrong,\n                  or where its state directory is\n",
+		"wrong,\n                  or where its state directory is and how long it "
+		"drains\n",
 		to);
 	return status;
 }

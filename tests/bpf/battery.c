@@ -427,6 +427,7 @@ int main(int argc, char **argv)
 	check_flow_removed(&b);
 	check_no_local_flow(&b);
 	check_spread(&b);
+	battery_check_classes(&b);
 	battery_check_hosts(&b);
 	RUN_ROWS(&b, host_rows);
 	battery_check_kinds(&b);

@@ -62,6 +62,9 @@ void battery_check_switch(struct battery *b);
 /* Detaches; attaches as an uplink with other lists; detaches and closes. */
 void battery_check_detached(struct battery *b);
 
+/* classes.c: at the borders of every class both kernel programs say what the table says. Before any host's address. */
+void battery_check_classes(struct battery *b);
+
 /* kinds.c: sockets of other kinds, unix sockets, what leaves by a device. */
 void battery_check_kinds(struct battery *b);
 void battery_check_unix(struct battery *b);

@@ -89,6 +89,10 @@ def word(op):
     return struct.pack("II", op, VERSION)
 
 
+def draining(seconds):
+    return struct.pack("IIII", DRAINING, VERSION, seconds, 0)
+
+
 def dialler(*resolvers, take_over=0):
     """What a daemon says first: (address in IPv6 form, port) of each resolver."""
     body = b"".join(socket.inet_pton(socket.AF_INET6, ip) + struct.pack("H6x", port) for ip, port in resolvers)
@@ -125,6 +129,7 @@ class Daemon:
         self.take_over = take_over
         self.words = []  # SERVE and DRAIN, as they came
         self.drains = True  # answers DRAIN
+        self.drain = None  # with so many seconds; None: with the bare word
         self.offers = {}
         self.notes = {}  # (id or "", feature) → (reason, remedy), of what is degraded
         self.heard = []  # every NOTE: (id, feature, reason, remedy)
@@ -151,7 +156,7 @@ class Daemon:
             elif op in (SERVE, DRAIN):
                 self.words.append(op)
                 if op == DRAIN and self.drains:
-                    self.sock.send(word(DRAINING))
+                    self.sock.send(word(DRAINING) if self.drain is None else draining(self.drain))
             elif op == OFFER:
                 offer = Offer(message, fds)
                 self.offers[offer.id] = offer

@@ -16,7 +16,7 @@ import documents
 
 from documents import POLICY
 from sandbox import PYTHON, Sandbox
-from stack import ROOT
+from stack import ROOT, daemon_group
 from waiting import until
 
 
@@ -213,7 +213,7 @@ def test_ctl_credentials_check(world, stack):
 def test_the_example_configuration_works_as_it_is(stack):
     config = os.path.join(ROOT, "scripts", "examples", "daemon.yaml")
     done = subprocess.run([stack.tool("sallyportd"), "--check-config", config], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "the configuration is good\nstate /run/sallyport\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "the configuration is good\nstate /run/sallyport\ndrain 30\n"), done.stderr
 
 
 def test_the_example_configuration_is_accepted_with_its_credentials(world, stack):
@@ -373,3 +373,28 @@ def test_a_sandbox_is_prepared_and_keeps_its_placeholders_when_it_is_attached(st
     assert stack.request("PUT", f"/v1/prepared/{made}")[0] == 409
     for odd in ("A", ".a", "a%2f", "a" * 64):
         assert stack.request("PUT", f"/v1/prepared/{odd}")[0] == 404
+
+
+ASK_AS_GROUP = """
+import http.client, json, socket, sys
+def ask(method, path):
+    c = http.client.HTTPConnection("localhost")
+    c.sock = socket.socket(socket.AF_UNIX)
+    c.sock.connect(sys.argv[1])
+    c.request(method, path)
+    reply = c.getresponse()
+    return reply.status, reply.read().decode()
+print(json.dumps([ask("GET", "/v1/status")[0], [ask("PUT", f"/v1/prepared/group-{i}") for i in range(300)]]))
+"""
+
+
+def test_only_root_prepares_a_sandbox(stack):
+    """Who is of the socket's group may ask what there is. The table has 256 places, and is not for them to fill."""
+    done = subprocess.run(
+        ["setpriv", "--reuid=nobody", f"--regid={daemon_group()}", "--clear-groups", PYTHON, "-c", ASK_AS_GROUP,
+         os.path.join(stack.state, "control.sock")], capture_output=True, text=True, check=True)
+    status, answers = json.loads(done.stdout)
+    assert status == 200, "the control: it may connect"
+    assert {tuple(answer) for answer in answers} == {(403, '{"error":"only root may do this"}')}
+    assert not [name for name in os.listdir(os.path.join(stack.state, "handout")) if name.startswith("group-")]
+    assert stack.request("PUT", f"/v1/prepared/root-{os.getpid()}")[0] == 200, "the control: root may, and there is room"

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 
@@ -15,6 +16,7 @@ import pytest
 
 import topology
 from stack import ROOT, build_folder
+from waiting import until
 
 DOCTOR = [os.path.join(build_folder(), "sallyportctl")]
 PROBES = os.path.join(build_folder(), "probes")
@@ -111,7 +113,7 @@ def test_every_probe_has_a_row_and_every_row_a_probe():
     said = Said()
     rows = set(said.findings) - {
         "cgroup2", "user", "source_user", "programs_here", "tools", "trust", "resolver", "descriptors", "memlock",
-        "state", "own_cgroup", "vsock", "unprivileged_bpf", "lane",
+        "state", "heartbeat", "own_cgroup", "vsock", "unprivileged_bpf", "lane",
     }
     sources = {os.path.basename(p)[:-2] for p in glob.glob(os.path.join(ROOT, "kconfig-notes", "probes", "*.c"))}
     assert rows == sources
@@ -226,6 +228,32 @@ def test_a_state_directory_for_everybody(tmp_path, probes):
     assert said.findings["state"]["state"] == "danger" and "mode 0777" in said.line("state")
     state.chmod(0o750)
     assert Said("--state", str(state), "--probes", probes.folder).findings["state"]["state"] == "ok"
+
+
+@pytest.mark.parametrize("outage,meanwhile", [("refuse", "are refused"), ("wait", "wait")])
+def test_a_daemon_that_hangs_and_one_that_is_gone(another_stack, probes, outage, meanwhile):
+    stack = another_stack(f"beat-{outage}", outage=outage)
+
+    def beat():
+        said = Said("--state", stack.state, "--probes", probes.folder)
+        assert said.status == 0, said.text
+        return said.findings["heartbeat"]
+
+    assert beat()["state"] == "ok" and re.fullmatch(r"\d+ ms old", beat()["symptom"])
+    stack.daemon.send_signal(signal.SIGSTOP)
+    try:
+        hangs = until(lambda: beat()["state"] == "without" and beat(), "its silence")
+        assert "the daemon gave its last sign of life" in hangs["symptom"] and "upgrade" in hangs["remedy"]
+        assert hangs["symptom"].endswith(f"it hangs, and connections of sandboxes {meanwhile}")
+    finally:
+        stack.daemon.send_signal(signal.SIGCONT)
+    until(lambda: beat()["state"] == "ok", "a sign of life")
+    stack.kill_daemon()
+    gone = until(lambda: beat()["state"] == "without" and beat(), "its end")
+    assert gone["symptom"].startswith("no daemon has served for ") and gone["symptom"].endswith(meanwhile)
+    assert Said("--state", stack.state + "-none", "--probes", probes.folder).findings["heartbeat"]["state"] == "ok"
+    stack.start_daemon()
+    until(lambda: beat()["state"] == "ok", "the next one's")
 
 
 def test_a_daemon_that_shares_its_cgroup(stack, probes):

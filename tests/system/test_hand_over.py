@@ -107,6 +107,28 @@ def test_the_time_to_drain_is_bounded(another_stack, attach):
     slow.close()
 
 
+def test_one_that_drains_and_never_goes_is_killed(another_stack, attach):
+    """The new one is not hindered, and a third takes over from it."""
+    stack = another_stack("stuck", extra="drain: 1")
+    box = attach(on=stack)
+    with client.plain(box) as slow:
+        slow.send("GET /delay/60000 HTTP/1.1\r\nHost: api.test\r\n\r\n")
+        time.sleep(0.3)
+        old = stack.take_over()
+        old.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        with client.plain(attach(on=stack)) as connection:
+            assert connection.get().status == 200
+        with client.plain(box) as connection:
+            assert connection.get().status == 200
+        assert time.monotonic() - begin < 10 and old.poll() is None, "while it is stopped"
+        assert old.wait(40 * PATIENCE) == -signal.SIGKILL
+    assert f"the daemon of pid {old.pid}, which handed over, does not end: it is killed" in stack.log("helper")
+    ended(stack.take_over())
+    with client.plain(box) as connection:
+        assert connection.get().status == 200
+
+
 def test_names_go_on(relay, attach):
     """Questions by datagram, one behind the other, through three hand-overs: each is answered at the first try."""
     box = attach(on=relay)

@@ -385,6 +385,30 @@ def test_upgrade_lets_another_daemon_take_over(again):
     assert "dialler_connect4" in programs.stdout, "and guarded"
 
 
+def test_an_upgrade_does_not_wait_for_ever_for_the_old_daemon(again):
+    """That one is stopped behind the take-over, with a request under way."""
+    config = again.world.write("again-brisk.yaml", open(again.config, encoding="utf-8").read() + "drain: 1\n")
+    again.attach()
+    assert launcher.run(again.world, "upgrade", "--state", again.state, "--config", config).returncode == 0
+    old = again.pid("daemon")
+    slow = subprocess.Popen([os.path.join(build_folder(), "sallyport-netns"), "--state", again.state, "enter", "--id", "box", "--",
+                             "curl", "-sS", "http://api.test/delay/60000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: json.loads(again.tool("sallyportctl", "--json", "sandboxes").stdout)["sandboxes"][0]["counters"]["open"],
+          "the slow request")
+    # what counts is what the daemon was started with, not what its file says now
+    again.world.write("again-brisk.yaml", open(again.config, encoding="utf-8").read() + "drain: 3600\n")
+    begin = time.monotonic()
+    upgrade = launcher.start(again.world, "upgrade", "--state", again.state)
+    until(lambda: again.pid("daemon") != old, "the other daemon to serve", 20)
+    os.kill(old, signal.SIGSTOP)
+    assert again.fetch().returncode == 0, "the new one is not hindered"
+    _, told = upgrade.communicate(timeout=60 * PATIENCE)
+    slow.wait(10 * PATIENCE)
+    assert upgrade.returncode == 125 and time.monotonic() - begin < 40 * PATIENCE
+    assert f"the daemon of pid {old} has not ended in its 1 seconds" in told and f"pid {old} was killed" in told, told
+    assert not alive(old) and again.serving() == again.pid("daemon") and again.fetch().returncode == 0
+
+
 def test_an_upgrade_that_fails_says_why_and_leaves_all_as_it_was(again):
     again.attach()
     old = again.pid("daemon")

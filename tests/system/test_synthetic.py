@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses that stand for names: who gets one, that it is kept, that it is nobody else's."""
+import fcntl
 import ipaddress
 import os
 import random
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -16,6 +18,7 @@ from waiting import PATIENCE, until
 
 POOL = ipaddress.ip_network("198.18.0.0/15")
 NAMES_MAX = 4096
+F_OFD_SETLK = 37
 
 TUNNEL = """version: 1
 name: names-tunnel
@@ -257,6 +260,36 @@ def test_what_cannot_be_kept_is_not_told(another_stack, attach):
     second = synthetic(box, "site.test")
     assert kept(box) == {"api.test": first, "site.test": second}
     assert os.listdir(folder)
+
+
+def test_a_lock_on_the_record_that_is_kept_holds_up_nobody_else(another_stack, attach):
+    """As a daemon that hands over and hangs could keep it."""
+    stack = another_stack("names-locked")
+    box, other = attach(SYNTHETIC, on=stack), attach(SYNTHETIC, on=stack)
+    first = synthetic(box, "api.test")
+    with open(record(box), "r+b") as file:
+        fcntl.fcntl(file, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        begin = time.monotonic()
+        assert told(box, "site.test") == ("SERVFAIL", []), "after two seconds"
+        assert 1.5 < time.monotonic() - begin < 4 * PATIENCE
+        assert stack.log("daemon").count("cannot keep the names") == 1
+        assert synthetic(box, "api.test") == first
+        waiting = threading.Thread(target=lambda: told(box, "a.many.test"))
+        waiting.start()
+        begin = time.monotonic()
+        assert synthetic(other, "api.test") and stack.get("/v1/status")
+        assert time.monotonic() - begin < 1 * PATIENCE, "while it waits"
+        waiting.join()
+        old = stack.take_over()
+        assert old.wait(20 * PATIENCE) == 0
+        assert f"sandbox {box.id}: another daemon has its names locked" in stack.log("daemon")
+        assert stack.get("/v1/status")["pid"] == stack.daemon.pid
+        assert synthetic(other, "b.many.test")
+        assert told(box, "api.test") == ("SERVFAIL", []), "no other address, either"
+    until(lambda: f"sandbox {box.id}: its names have been read" in stack.log("daemon"), "the names")
+    assert synthetic(box, "api.test") == first and pointer(box, first) == ("NOERROR", ["api.test."])
+    second = synthetic(box, "site.test")
+    assert kept(box) == {"api.test": first, "site.test": second}
 
 
 def test_a_line_that_was_torn_by_a_crash_is_dropped(another_stack, attach):

@@ -120,7 +120,7 @@ static unsigned big(const void *arg, const struct control_request *request, stru
 	return 200;
 }
 
-static const struct control_route big_routes[] = {{"GET", "/big/{how}", big, ""}};
+static const struct control_route big_routes[] = {{"GET", "/big/{how}", big, "", false}};
 
 static bool refuse_peer(void *arg, pid_t pid, uid_t uid, uint64_t netns, const char *cgroup)
 {

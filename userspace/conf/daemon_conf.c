@@ -16,7 +16,7 @@
 enum {
 	DAEMON_CONF_DNS_PORT = 53,
 	DAEMON_CONF_DRAIN = 30,
-	DAEMON_CONF_DRAIN_MOST = 86400,
+	DAEMON_CONF_DRAIN_MOST = 86400, /* netns-helper/proto.h: PROTO_DRAIN_MOST */
 	DAEMON_CONF_POOL_LONGEST = 24, /* bits of the prefix of `synthetic` */
 	DAEMON_CONF_POOL_SIZE = 1 << 17,
 };

@@ -71,11 +71,12 @@ static unsigned control_put_prepared(
 }
 
 const struct control_route control_routes[] = {
-	{"GET", "/v1/status", control_get_status, "version, workers, sandboxes, degraded features"},
-	{"GET", "/v1/sandboxes", control_get_sandboxes, "every attached sandbox"},
-	{"GET", "/v1/sandboxes/{id}", control_get_sandbox, "one sandbox"},
+	{"GET", "/v1/status", control_get_status, "version, workers, sandboxes, degraded features",
+		false},
+	{"GET", "/v1/sandboxes", control_get_sandboxes, "every attached sandbox", false},
+	{"GET", "/v1/sandboxes/{id}", control_get_sandbox, "one sandbox", false},
 	{"PUT", "/v1/prepared/{id}", control_put_prepared,
-		"makes what a container needs before it is attached"},
+		"makes what a container needs before it is attached", true},
 };
 const unsigned control_nroutes = ARRAY_SIZE(control_routes);
 

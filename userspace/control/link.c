@@ -219,9 +219,12 @@ void link_gone(struct link *l, const char *id)
 	link_send(l, &m, sizeof(m));
 }
 
-void link_draining(struct link *l)
+void link_draining(struct link *l, uint32_t seconds)
 {
-	const struct proto_word m = {.head = {.op = PROTO_DRAINING, .version = PROTO_VERSION}};
+	const struct proto_draining m = {
+		.head = {.op = PROTO_DRAINING, .version = PROTO_VERSION},
+		.seconds = seconds,
+	};
 
 	link_send(l, &m, sizeof(m));
 }

@@ -59,6 +59,7 @@ void link_free(struct link *l);
 void link_dialler(struct link *l, const struct proto_dialler *dialler);
 void link_active(struct link *l, const struct proto_active *active);
 void link_gone(struct link *l, const char *id);
-void link_draining(struct link *l);
+/* With the seconds that its end may take, at most PROTO_DRAIN_MOST. */
+void link_draining(struct link *l, uint32_t seconds);
 
 #endif

@@ -11,7 +11,7 @@
  * all connections are in use, or the process is out of descriptors, the listener is not watched and
  * peers wait in the backlog.
  *
- * Who may connect is decided by the socket's mode and group. The check of the peer's cgroup and
+ * Who may connect is decided by the socket's mode and group, and what changes anything is root's alone. The check of the peer's cgroup and
  * network namespace comes on top of it, and holds for root as well: a process in a sandbox never
  * talks to the daemon.
  * SO_PEERCRED has the pid of the process that called connect(2); if that one is gone, its cgroup
@@ -52,6 +52,7 @@ struct control_peer {
 	struct control *control;
 	enum control_state state;
 	int fd;
+	bool root; /* the peer is */
 	struct watch watch;
 	struct timer deadline;
 	struct buf in, out;
@@ -73,6 +74,7 @@ static const struct {
 } control_statuses[] = {
 	{200, "OK", ""},
 	{400, "Bad Request", "the request is malformed"},
+	{403, "Forbidden", "only root may do this"},
 	{404, "Not Found", "there is no such thing"},
 	{405, "Method Not Allowed", "this cannot be done here"},
 	{409, "Conflict", "it is attached already"},
@@ -168,18 +170,19 @@ static int control_cgroup(pid_t pid, char ret[CONTROL_CGROUP])
 	return 0;
 }
 
-static bool control_welcome(const struct control *c, int fd)
+static bool control_welcome(const struct control *c, int fd, bool *ret_root)
 {
 	char cgroup[CONTROL_CGROUP];
 	struct ucred cred;
 	uint64_t netns;
 	socklen_t n = sizeof(cred), size = sizeof(netns);
 
-	if (!c->setup.refuse_peer)
-		return true;
 	/* a pid of 0 is one outside our pid namespace */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0 || cred.pid <= 0)
 		return false;
+	*ret_root = cred.uid == 0;
+	if (!c->setup.refuse_peer)
+		return true;
 	/* an accepted unix socket lies in the namespace of the one that connected */
 	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &netns, &size) < 0)
 		return false;
@@ -342,8 +345,10 @@ static void control_request(struct control_peer *p, const struct msg *m)
 		if (!control_matches(route->pattern, request.path, &request.item))
 			continue;
 		if (slice_eq(m->method, slice_str(route->method))) {
-			if (m->framing != FRAMING_NONE &&
-				(m->framing != FRAMING_LENGTH || m->length > 0))
+			if (route->root && !p->root)
+				control_fail(p, 403, NULL);
+			else if (m->framing != FRAMING_NONE &&
+				 (m->framing != FRAMING_LENGTH || m->length > 0))
 				control_fail(p, 400, "this call takes no body");
 			else
 				control_call(p, route, &request);
@@ -396,8 +401,9 @@ static void control_ready(struct watch *w, uint32_t revents)
 static void control_admit(struct control *c, int fd)
 {
 	struct control_peer *p = c->peers;
+	bool root;
 
-	if (!control_welcome(c, fd)) {
+	if (!control_welcome(c, fd, &root)) {
 		(void)close(fd);
 		return;
 	}
@@ -405,6 +411,7 @@ static void control_admit(struct control *c, int fd)
 		p++;
 	p->state = CONTROL_READING;
 	p->fd = fd;
+	p->root = root;
 	p->scan = 0;
 	buf_init(&p->in, LIMIT_CONTROL_HEAD);
 	buf_init(&p->out, CONTROL_ANSWER + CONTROL_HEAD_OUT);

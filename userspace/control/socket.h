@@ -42,6 +42,7 @@ struct control_route {
 				segment */
 	control_handler handler;
 	const char *help;
+	bool root; /* root alone may call it, whoever may connect; the others get 403 */
 };
 
 struct control_setup {

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
+#include "ctl/beat.h"
 #include "ctl/cgroup2.h"
 #include "ctl/finding.h"
 #include "ctl/machine.h"
@@ -211,6 +213,30 @@ static void machine_state(const char *state, struct finding *f)
 			(unsigned)(st.st_mode & 07777), (unsigned)MACHINE_STATE);
 }
 
+/* A daemon that hangs still has its socket: what counts is what the kernel's programs go by. */
+static void machine_heartbeat(const char *state, struct finding *f)
+{
+	struct beat beat = {.down = false};
+	int r = beat_read(state, &beat);
+	const char *meanwhile = beat.waits ? "wait" : "are refused";
+
+	if (r == -ENOENT || r == -ENOTDIR)
+		finding_set(f, FINDING_OK, "no helper runs there with BPF: there is none");
+	else if (r < 0)
+		finding_set(f, FINDING_UNTRIED, "%s/bpf: %s", state, strerror(-r));
+	else if (beat.down)
+		finding_set(f, FINDING_WITHOUT,
+			"no daemon has served for %" PRIu64 " s: connections of sandboxes %s",
+			beat.age_ms / 1000, meanwhile);
+	else if (beat.late)
+		finding_set(f, FINDING_WITHOUT,
+			"the daemon gave its last sign of life %" PRIu64 " s ago: it hangs, and "
+			"connections of sandboxes %s",
+			beat.age_ms / 1000, meanwhile);
+	else
+		finding_set(f, FINDING_OK, "%" PRIu64 " ms old", beat.age_ms);
+}
+
 /* The process that listens on the control socket. 0, or -errno when there is none. */
 static int machine_daemon(const char *state, pid_t *ret)
 {
@@ -343,6 +369,12 @@ static const struct {
 		 .remedy =
 			 "chown root and chmod 0750 the state directory, or name another: --state"},
 		machine_state},
+	{{.name = "heartbeat",
+		 .use = "the daemon's sign of life, without which nothing is let through",
+		 .remedy =
+			 "start the daemon: scripts/sallyport up; of one that hangs another takes "
+			 "over: scripts/sallyport upgrade"},
+		machine_heartbeat},
 	{{.name = "own_cgroup",
 		 .use = "the guard around what the daemon dials",
 		 .remedy = "start the daemon with scripts/sallyport, or give its service a cgroup"},

@@ -224,6 +224,11 @@ void connection_accept(struct seat *seat, int fd)
 		connection_turn_away(seat, fd, "connections");
 		return;
 	}
+	if (worker_share_used(
+		    w->connections.used, w->connections.max, seat->connections, w->seats.used)) {
+		connection_turn_away(seat, fd, "connections of all sandboxes: it has its share");
+		return;
+	}
 	c = slab_take(&w->connections);
 	if (!c) {
 		connection_turn_away(seat, fd, "connections of all sandboxes");

@@ -11,10 +11,14 @@
  * there, unseen, and is written by the next flight that asks for it, with the same address: no address is given twice,
  * and no name gets two.
  *
- * The file is locked (F_OFD_SETLKW) from opening to closing, and what another daemon has appended meanwhile is read
+ * The file is locked (F_OFD_SETLK) from opening to closing, and what another daemon has appended meanwhile is read
  * first: two that serve the same sandboxes, while one hands over to the other, give one address to one name. One that
  * drains gives none, so the other knows all that were told when it begins to serve (naming_renew()). What a
  * write that failed has left behind is cut off under the same lock.
+ *
+ * The control thread does not wait for the lock, which a daemon that hangs, or is not ours any more, might keep: a
+ * flight is tried again for NAMING_PATIENCE, then it has failed and the questions of it are answered so; what is to be
+ * read is tried again until it has been. Nothing is given meanwhile: an address is given under the lock alone.
  *
  * A sandbox cannot go while a question of it is on its way: its seat waits for that (seat->namings).
  *
@@ -49,6 +53,9 @@ enum {
 	NAMING_BYTES = SYNTHETIC_RECORD_HEAD + NAMING_FLIGHT * SYNTHETIC_RECORD_LINE,
 	/* the largest file that we ever write, and a torn line */
 	NAMING_FILE = SYNTHETIC_RECORD_HEAD + (SYNTHETIC_MAX + 1) * SYNTHETIC_RECORD_LINE,
+	NAMING_AGAIN = 50, /* milliseconds between attempts to lock */
+	NAMING_PATIENCE =
+		2000, /* milliseconds: a client asks again after 5 s, and is to be told before */
 };
 
 static int naming_path(char ret[PATH_MAX], const char *state, const char *id)
@@ -60,16 +67,14 @@ static int naming_path(char ret[PATH_MAX], const char *state, const char *id)
 
 /* ---- the file */
 
-/* 0 or -errno. The lock is gone with the descriptor. */
+/* 0, -EAGAIN when another daemon has it, or another -errno. The lock is gone with the descriptor. */
 static int naming_lock(int fd)
 {
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int r;
 
-	do
-		r = fcntl(fd, F_OFD_SETLKW, &whole) < 0 ? -errno : 0;
-	while (r == -EINTR);
-	return r;
+	if (fcntl(fd, F_OFD_SETLK, &whole) == 0)
+		return 0;
+	return errno == EACCES ? -EAGAIN : -errno;
 }
 
 static int naming_read(int fd, size_t from, size_t to, struct buf *ret)
@@ -121,7 +126,10 @@ static int naming_catch_up(struct sandbox *s, int fd, const char *path, struct f
 	return 0;
 }
 
-int naming_renew(struct sandbox *s, const char *state, struct fault *fault)
+static void naming_depart(struct sandbox *s);
+
+/* 0, -EAGAIN when the file is locked, or another -errno; in both cases with the fault set. */
+static int naming_read_kept(struct sandbox *s, const char *state, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
@@ -136,6 +144,54 @@ int naming_renew(struct sandbox *s, const char *state, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "%s: %s", path, strerrordesc_np(-r));
 	return naming_catch_up(s, fd, path, fault);
+}
+
+/* What is owed, and what waits to depart. */
+static void naming_again(struct timer *t)
+{
+	struct sandbox *s =
+		container_of(container_of(t, struct namings, again), struct sandbox, namings);
+	struct fault fault = {0};
+
+	if (s->namings.owed)
+		(void)naming_renew(s, s->shared->state, &fault); /* in the log, where it is final */
+	if (s->namings.tries)
+		naming_depart(s);
+}
+
+static void naming_try_again(struct sandbox *s)
+{
+	s->namings.again.fire = naming_again;
+	timer_start(s->shared->control, &s->namings.again, NAMING_AGAIN);
+}
+
+int naming_renew(struct sandbox *s, const char *state, struct fault *fault)
+{
+	struct namings *all = &s->namings;
+	bool owed = all->owed;
+	int r = naming_read_kept(s, state, fault);
+
+	all->owed = r == -EAGAIN;
+	if (all->owed) {
+		if (!owed)
+			log_warn(
+				"sandbox %s: another daemon has its names locked: they are read as "
+				"soon as it lets go",
+				s->at.id);
+		naming_try_again(s);
+		return 0;
+	}
+	if (owed && r < 0)
+		log_error("%s", fault->text);
+	else if (owed)
+		log_info("sandbox %s: its names have been read", s->at.id);
+	return r;
+}
+
+void naming_end(struct sandbox *s)
+{
+	if (s->namings.again.next) /* one that is only prepared has no loop */
+		timer_stop(s->shared->control, &s->namings.again);
 }
 
 int naming_load(struct sandbox *s, const char *state, struct fault *fault)
@@ -189,8 +245,6 @@ static void naming_answer_all(struct naming *list, int err)
 }
 
 /* ---- flights */
-
-static void naming_depart(struct sandbox *s);
 
 static void naming_close(struct namings *all)
 {
@@ -270,7 +324,9 @@ static int naming_open(struct sandbox *s)
 	if (all->fd < 0)
 		return -errno;
 	r = naming_lock(all->fd);
-	r = r ? r : naming_catch_up(s, all->fd, path, &fault);
+	if (r < 0)
+		return r;
+	r = naming_catch_up(s, all->fd, path, &fault);
 	if (r < 0) {
 		if (!all->told)
 			log_error("%s", fault.text);
@@ -354,6 +410,21 @@ static int naming_write(struct sandbox *s, struct buf *text)
 				    : -ENOSPC; /* a file is written whole, or the disk is full */
 }
 
+/* Whether the file is locked by another and the flight, which has not begun, is tried again. */
+static bool naming_waits(struct sandbox *s, int r)
+{
+	struct namings *all = &s->namings;
+
+	if (r != -EAGAIN || all->tries >= NAMING_PATIENCE / NAMING_AGAIN) {
+		all->tries = 0;
+		return false;
+	}
+	all->tries++;
+	naming_close(all);
+	naming_try_again(s);
+	return true;
+}
+
 /* Nothing is under way and something waits. */
 static void naming_depart(struct sandbox *s)
 {
@@ -364,10 +435,13 @@ static void naming_depart(struct sandbox *s)
 
 	if (s->shared->drain) { /* the next daemon has read the file: it gives what is new */
 		all->first = all->last = NULL;
+		all->tries = 0;
 		naming_answer_all(waiting, -ESHUTDOWN);
 		return;
 	}
 	r = naming_open(s);
+	if (naming_waits(s, r))
+		return;
 	buf_init(&text, NAMING_BYTES);
 	all->more = 0;
 	all->dir_next = all->dir >= 0;
@@ -404,7 +478,7 @@ static void naming_ask(struct mail *m)
 	else
 		all->first = n;
 	all->last = n;
-	if (!all->flight)
+	if (!all->flight && !all->tries)
 		naming_depart(n->seat->sandbox);
 }
 

@@ -43,6 +43,9 @@ struct namings {
 	size_t grows; /* bytes of the flight that may be behind them */
 	unsigned lines, more; /* the same in lines */
 	bool told; /* that it cannot be kept has been logged */
+	struct timer again; /* another daemon has the file locked */
+	unsigned tries; /* that the flight has had to depart; 0: it does not wait for that */
+	bool owed; /* what the other has kept is not read yet */
 };
 
 /* done is never called from inside. -EAGAIN when the sandbox has too many waiting on this worker; done is not called then. */
@@ -51,10 +54,15 @@ int naming_start(struct seat *seat, struct naming *n, const struct host *host,
 
 /* ---- in the control thread */
 
-/* Reads what was kept of the sandbox, if anything. 0; otherwise -errno with the fault set. */
+/*
+ * Reads what was kept of the sandbox, if anything; while another daemon is writing it this is done later. Never waits.
+ * 0; otherwise -errno with the fault set.
+ */
 int naming_load(struct sandbox *s, const char *state, struct fault *fault);
 /* The same again, behind naming_load(): what another daemon has kept meanwhile. */
 int naming_renew(struct sandbox *s, const char *state, struct fault *fault);
+/* The sandbox is freed. */
+void naming_end(struct sandbox *s);
 /* The sandbox is withdrawn for good: removes the file. */
 void naming_forget(const char *id, const char *state);
 

@@ -352,7 +352,7 @@ static void registry_accepts_nothing(void *arg)
 {
 	struct registry *r = arg;
 
-	link_draining(r->link);
+	link_draining(r->link, (uint32_t)r->conf->drain);
 }
 
 static void registry_drain(void *arg)

@@ -262,6 +262,7 @@ struct tls_trust *sandbox_trust(const struct sandbox *s, const char *file)
 
 static void sandbox_drop(struct sandbox *s)
 {
+	naming_end(s);
 	for (unsigned i = 0; i < s->ntrusts; i++)
 		tls_trust_unref(s->trusts[i].trust);
 	ca_free(s->ca);

@@ -101,6 +101,16 @@ void worker_seat_take(struct worker *w, struct sandbox *sb);
 void worker_seat_leave(struct worker *w, struct sandbox *sb);
 void worker_seat_refresh(struct worker *w, struct sandbox *sb, struct credset *set);
 
+/*
+ * Whether a sandbox that has `own` connections gets no further one from a worker on which `used` of `max` slots are taken
+ * and `seats` sandboxes are served: only when less than an eighth is free, and it has its equal part. What is left then is
+ * for those who have less.
+ */
+static inline bool worker_share_used(uint32_t used, uint32_t max, uint32_t own, uint32_t seats)
+{
+	return used >= max - max / 8 && seats > 1 && own >= max / seats;
+}
+
 /* Something of the seat is gone: when it was the last of a leaving seat, the control thread is told. */
 void worker_seat_check(struct seat *seat);
 
