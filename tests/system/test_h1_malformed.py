@@ -19,7 +19,7 @@ from documents import API_SECRET
 WAYS = {"https": client.https, "plain": client.plain}
 AT_ONCE = 24
 PATIENCE = 5
-SMUGGLED = "GET /smuggled HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n"
+SMUGGLED = "GET /behind-malformed HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n"
 STATUS = {"bad-request": 400, "host-mismatch": 403, "method-denied": 403, "host-denied": 403, "upstream-connect": 502}
 
 
@@ -97,7 +97,7 @@ def control(sandbox, world):
         answer = battery.answers[(way, "good")]
         assert answer.statuses == [200, 200], answer
         assert watch.fired()
-        assert [r.path for r in battery.arrived] == ["/m", "/smuggled"]
+        assert [r.path for r in battery.arrived] == ["/m", "/behind-malformed"]
         assert way == "plain" or API_SECRET.encode() in battery.received
     return True
 
@@ -159,7 +159,7 @@ def test_a_malformed_body_is_refused(bodies, row):
 def test_a_malformed_body_is_never_whole_at_the_origin(bodies):
     assert {r.path for r in bodies.arrived} <= {"/m"}
     assert not [r.body_raw for r in bodies.arrived if r.complete]
-    assert b"smuggled" not in bodies.received and API_SECRET.encode() not in bodies.received
+    assert b"behind-malformed" not in bodies.received and API_SECRET.encode() not in bodies.received
 
 
 @identify(BEHIND_ROWS)
@@ -174,7 +174,7 @@ def test_what_is_malformed_behind_good_requests_is_refused(behind, row):
 def test_what_is_good_arrives_and_nothing_more(behind):
     wanted = sum(len(requests.BEHIND[name][0]) for _, name in BEHIND_ROWS)
     assert [r.path for r in behind.arrived] == ["/good"] * wanted
-    assert b"smuggled" not in behind.received and API_SECRET.encode() not in behind.received
+    assert b"behind-malformed" not in behind.received and API_SECRET.encode() not in behind.received
 
 
 # ---- replies -----------------------------------------------------------------------------------------
