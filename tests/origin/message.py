@@ -15,6 +15,8 @@ class Request:
     body_raw: bytes = b""  # as received, chunk framing included
     trailers: list = field(default_factory=list)  # (name, value) as received
     complete: bool = False
+    turn: int = 1  # how many came for this path, with this one
+    websocket: object = None  # its websocket.Socket, once it was upgraded
 
     def values(self, name):
         return [value for key, value in self.fields if key.lower() == name.lower()]
@@ -67,6 +69,12 @@ class Reader:
         self._pending += data
         return True
 
+    def some(self):
+        """What is there, or the next that comes; b"" at the end of the stream."""
+        if self._pending or self._more():
+            return self.exactly(len(self._pending))
+        return b""
+
     def until(self, mark):
         """Through the mark, or None at the end of the stream."""
         while True:
@@ -95,6 +103,14 @@ class Reader:
             request.body = request.body_raw = self.exactly(int(lengths[0])) if lengths else b""
         request.complete = True
         return request.body
+
+    def piece(self, request, most):
+        """The next bytes of a body whose length was said; b"" at its end."""
+        left = int((request.values("content-length") or ["0"])[0]) - len(request.body)
+        data = b"" if not left else self.exactly(min(left, most, len(self._pending) or 1))
+        request.body = request.body_raw = request.body + data
+        request.complete = left == len(data)
+        return data
 
     def _chunks(self, request):
         raw, body = bytearray(), bytearray()

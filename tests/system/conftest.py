@@ -14,8 +14,9 @@
                      (descriptors, no wire)                       +------------------------------+
 
 topology.py makes edge and internet, stack.py starts helper and daemon, sandbox.py makes and attaches
-sandboxes and runs programs and sockets in them, client.py speaks raw HTTP over those. Everything is named
-after this process, so runs can go side by side, and the last fixture to end looks for what is left.
+sandboxes and runs programs and sockets in them, client.py speaks raw HTTP over those (h2client.py HTTP/2,
+wsclient.py WebSocket). The origins speak HTTP/1.1, HTTP/2 or both by their address (origin/zone.py). Everything
+is named after this process, so runs can go side by side, and the last fixture to end looks for what is left.
 
 Sandboxes are in the lane that the helper chooses; what BOTH_LANES names runs over both. SALLYPORT_LANE=nft
 (or bpf) runs everything in that lane. What looks at errnos, attribution or maps of BPF's bears the marker
@@ -45,6 +46,7 @@ BOTH_LANES = {
     "test_dns.py": ["DNS_01", "DNS_04", "DNS_06", "DNS_09", "bad_packet", "search_domain", "cut_is_asked"],
     "test_endurance.py": ["OPS_01_and_two_hundred"],
     "test_http1.py": ["many_requests", "of_every_size", "chunked_passes", "pipelined", "event_stream", "H1_13"],
+    "test_h2.py": ["every_bridge", "H2_01", "H2_07"],
     "test_hosts.py": [""],
     "test_lifecycle.py": ["killed_daemon", "last_detach"],
     "test_hand_over.py": ["under_load", "takes_over", "hangs"],
