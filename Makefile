@@ -77,7 +77,7 @@ UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
 UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystore notes unix_paths
-UNIT_proxy    := decide first journal notes prepared pulse refusal refuse rewrite_head synthetic synthetic_record
+UNIT_proxy    := decide decide_proxy first journal notes prepared pulse refusal refuse rewrite_head synthetic synthetic_record
 FUZZERS       := sniff h1_request h1_response h1_body yaml hosts dns_wire dns_records policy swap synthetic_record \
             authority hook keystore
 
