@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets in absolute-form, and many clients of a proxy at once."""
 import re
+import subprocess
 
 import pytest
 

@@ -3,6 +3,7 @@
 import pytest
 
 import client
+from origin import raw
 from proxied import BANNER, ECHO, LIFTED, connected, head, of_connection, proxy, refusal_of, through
 from proxied import arrived, box, no_packet_to_the_proxy, opened, servers  # noqa: F401 - the fixtures
 from test_tunnel import ended, read_exactly
