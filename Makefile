@@ -78,8 +78,8 @@ UNIT_upstream := pool resolve
 UNIT_control  := socket
 UNIT_ctl      := show
 UNIT_helper   := bounding dial_openings hook_conf hook_seccomp hook_spec keystore notes unix_paths
-UNIT_proxy    := connection decide first journal notes prepared pulse refusal refuse rewrite_head synthetic \
-            synthetic_record
+UNIT_proxy    := connection decide decide_proxy first journal notes prepared pulse refusal refuse rewrite_head \
+            synthetic synthetic_record
 FUZZERS       := sniff h1_request h1_response h1_body h1_trailers yaml hosts dns_wire dns_records policy swap \
             synthetic_record paths authority hook keystore h2_session h2_pair
 

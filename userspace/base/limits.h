@@ -52,6 +52,8 @@ enum {
 	TIME_SNIFF = 10000, /* silence before the first bytes */
 	TIME_FIRST =
 		50, /* the same where raw bytes may pass: time for a hello, before the server is heard */
+	TIME_FIRST_PROXY =
+		1000, /* the same at the ports of proxies: their clients always speak first, however slow */
 	TIME_CLOSED =
 		50, /* the same where nothing can be allowed: time for a hello that is to be refused in words */
 	TIME_HANDSHAKE = 15000, /* a TLS handshake, either side */

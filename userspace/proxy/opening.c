@@ -5,9 +5,9 @@
  * The host of raw bytes is the name that the asked address stands for (synthetic.h), else that address. Where a tunnel
  * rule is the first to match it, NEW is over at once and the tunnel is dialled without waiting for a byte. A ClientHello
  * whose name a rule tunnels, at an address that says nothing, becomes a tunnel to that name as well.
- * Where raw bytes are passed through (default: allow), the client has TIME_FIRST to say what it is, since a hello is
- * dialled by its name; then the address is dialled, and who speaks first decides: the server, and these are raw bytes
- * for good; the client, and its bytes are looked at as ever.
+ * Where raw bytes are passed through (default: allow), the client has TIME_FIRST to say what it is (TIME_FIRST_PROXY at the
+ * port of a proxy), since a hello is dialled by its name; then the address is dialled, and who speaks first decides: the
+ * server, and these are raw bytes for good; the client, and its bytes are looked at as ever.
  *
  * A CONNECT is answered and then begins all of it anew, with its target in the place of the asked address (explicit.c).
  *
@@ -31,8 +31,8 @@
 
 enum { OPENING_TLS_PORT = 443 };
 
-/* Where clients speak first, and are told in words: HTTP, and where proxies for it are. */
-static const uint16_t opening_spoken[] = {80, 443, 3128, 8080, 8888};
+/* Where proxies for HTTP are. */
+static const uint16_t opening_proxies[] = {3128, 8080, 8888};
 
 static bool opening_named(const struct connection *c)
 {
@@ -44,6 +44,15 @@ struct verdict opening_judge(const struct connection *c, const struct host *h)
 	return decide_connection(c->seat->sandbox->policy, c->seat->credentials, h, c->to.port);
 }
 
+/* The clients of a proxy speak first; what becomes of its own address, if anything is there, does not matter. */
+static bool opening_proxy(uint16_t port)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(opening_proxies); i++)
+		if (port == opening_proxies[i])
+			return true;
+	return false;
+}
+
 /*
  * Nothing can be allowed there: the port is in no rule, or the address is one that stands for refused names or for none.
  * Who waits for the server to speak first is told at once. Not at the ports where clients speak first, and some read
@@ -51,10 +60,11 @@ struct verdict opening_judge(const struct connection *c, const struct host *h)
  */
 static bool opening_closed(const struct connection *c)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(opening_spoken); i++)
-		if (c->to.port == opening_spoken[i])
-			return false;
-	return c->to.nowhere || !policy_opens_port(c->seat->sandbox->policy, c->to.port);
+	uint16_t port = c->to.port;
+
+	if (port == 80 || port == 443 || opening_proxy(port))
+		return false;
+	return c->to.nowhere || !policy_opens_port(c->seat->sandbox->policy, port);
 }
 
 /* What the connection is has not been told in time. */
@@ -87,7 +97,7 @@ static void opening_route(struct connection *c)
 		opening_tunnel(c, v.way, opening_named(c) && c->to.port == OPENING_TLS_PORT);
 	} else if (v.way == VERDICT_PASS && !c->to.nowhere) {
 		c->passing = true;
-		connection_deadline(c, TIME_FIRST);
+		connection_deadline(c, opening_proxy(c->to.port) ? TIME_FIRST_PROXY : TIME_FIRST);
 	} else if (opening_closed(c)) {
 		connection_deadline(c, TIME_CLOSED);
 	}

@@ -144,8 +144,8 @@ static const char *tunnel_objection(
 	if (c->tunnel.way == VERDICT_TUNNEL)
 		return first_mismatch(f, &c->host);
 	if (f->kind == SNIFF_TLS && f->has_name) {
-		v = decide_connection(c->seat->sandbox->policy, c->seat->credentials, &f->name,
-			c->to.port);
+		v = decide_connection(
+			c->seat->sandbox->policy, c->seat->credentials, &f->name, c->to.port);
 		return v.allow && v.way == VERDICT_PASS
 			       ? NULL
 			       : "TLS to a host that is not passed through, behind a greeting of "
