@@ -59,7 +59,7 @@ def test_CAP_09_a_client_with_a_proxy_works_unchanged(box, stack, arrived, name,
 def test_CAP_09_a_proxy_by_a_name_that_no_rule_opens(box, stack, arrived):
     """curl asks our DNS for the proxy: the name has the address of what is refused, and that is ignored."""
     mark = stack.audit_mark()
-    done = box.run(["curl", "-sS", "https://api.test/named"], env={"HTTPS_PROXY": "http://corp.test:3128"}, check=True)
+    done = box.run(["curl", "-sS", "https://api.test/proxy-by-name"], env={"HTTPS_PROXY": "http://corp.test:3128"}, check=True)
     assert "hello from api.test" in done.stdout
     assert arrived() == [("203.0.113.10", 443)]
     event = of_connection(stack, mark, sandbox=box.id)
