@@ -28,7 +28,7 @@ enum { OUT = 8192 };
 /* what becomes of them */
 #define OWN "host: a.test\r\n"
 
-enum row_flag { TLS = 1, METHODS = 2 };
+enum row_flag { TLS = 1, METHODS = 2, PATHS = 4 };
 
 static const struct {
 	const char *in;
@@ -103,6 +103,12 @@ static const struct {
 		"a.test", 80, 0,
 		POST OWN "X-HTTP-Method-Override: DELETE\r\nX-HTTP-Method: PUT\r\n"
 			 "X-Method-Override: PATCH\r\n" END},
+
+	/* the same for paths */
+	{START HOST "X-Original-URL: /admin\r\nx-rewrite-url: /admin\r\nX: 1\r\n" END, "a.test", 80,
+		PATHS, START OWN "X: 1\r\n" END},
+	{START HOST "X-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n" END, "a.test", 80, METHODS,
+		START OWN "X-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n" END},
 };
 
 static struct host host_of(const char *text)
@@ -161,6 +167,7 @@ static void test_requests(void **state)
 			.port = requests[i].port,
 			.tls = requests[i].flags & TLS,
 			.judges_methods = requests[i].flags & METHODS,
+			.judges_paths = requests[i].flags & PATHS,
 			.plan = &plan,
 			.swap = &swap,
 			.values = &values,

@@ -58,7 +58,8 @@ enum {
 		50, /* the same where nothing can be allowed: time for a hello that is to be refused in words */
 	TIME_HANDSHAKE = 15000, /* a TLS handshake, either side */
 	TIME_REQUEST_HEAD = 10000, /* from the first byte of a head to its last */
-	TIME_RESPONSE_HEAD = 60000, /* from the request's last byte to the response head */
+	TIME_RESPONSE_HEAD =
+		900000, /* from the request's last byte to the response head: long polls, models that think */
 	TIME_IDLE = 120000, /* keep-alive between requests */
 	TIME_RELAX = 2000, /* idle for so long, a connection gives its buffers back */
 	TIME_UPLOAD = 60000, /* no byte of a request body moved, or of what we still have to send */

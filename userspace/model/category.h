@@ -13,7 +13,7 @@
 	X(METHOD_DENIED, "method-denied", 403,                                                     \
 		"the policy allows this host, but not with this method")                           \
 	X(PATH_DENIED, "path-denied", 403, "the policy allows this host, but not this path")       \
-	X(PROTOCOL_DENIED, "protocol-denied", 403, "only HTTP/1.1 and TLS pass here")              \
+	X(PROTOCOL_DENIED, "protocol-denied", 403, "only HTTP and TLS pass here")                  \
 	X(PRIVATE_ADDRESS, "private-address", 403,                                                 \
 		"the address is not public; the policy must open it under private:")               \
 	X(METADATA_ADDRESS, "metadata-address", 403,                                               \

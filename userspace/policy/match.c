@@ -80,14 +80,6 @@ static enum verdict_way match_way(
 								    : VERDICT_TERMINATE;
 }
 
-static bool match_judges_paths(const struct policy *p, const struct host *h, uint16_t port)
-{
-	for (unsigned i = 0; i < p->nrules; i++)
-		if (p->rules[i].npaths && match_names(&p->rules[i], h, port))
-			return true;
-	return false;
-}
-
 /* Of a request that is denied to a host and port where another one could pass. */
 static enum category match_category(const struct policy *p, const struct subject *s)
 {
@@ -118,7 +110,7 @@ struct verdict policy_decide(const struct policy *p, const struct subject *s)
 	const struct match_question connection = {s->host, s->port, {0}, {0}};
 	struct match_question request = {s->host, s->port, s->method, s->path};
 	bool seen = s->method.n || s->path.n, trace = match_traces(s->method),
-	     bad = s->path.n && match_judges_paths(p, s->host, s->port) && path_fault(s->path);
+	     bad = s->path.n && policy_judges_paths(p, s->host, s->port) && path_fault(s->path);
 	const struct policy_rule *r;
 
 	if (bad)
@@ -143,6 +135,14 @@ bool policy_judges_methods(const struct policy *p, const struct host *h, uint16_
 {
 	for (unsigned i = 0; i < p->nrules; i++)
 		if (p->rules[i].nmethods && match_names(&p->rules[i], h, port))
+			return true;
+	return false;
+}
+
+bool policy_judges_paths(const struct policy *p, const struct host *h, uint16_t port)
+{
+	for (unsigned i = 0; i < p->nrules; i++)
+		if (p->rules[i].npaths && match_names(&p->rules[i], h, port))
 			return true;
 	return false;
 }

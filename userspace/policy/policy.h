@@ -77,6 +77,8 @@ struct verdict policy_decide(const struct policy *p, const struct subject *s);
 /* Whether a rule that matches this host and port has methods: then the method override fields must
  * not be forwarded. */
 bool policy_judges_methods(const struct policy *p, const struct host *h, uint16_t port);
+/* The same for paths, and fields that name another path. */
+bool policy_judges_paths(const struct policy *p, const struct host *h, uint16_t port);
 
 /* The DNS question: could a rule or the default open that name at some port? */
 bool policy_opens_name(const struct policy *p, const struct host *h);

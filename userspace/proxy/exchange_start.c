@@ -208,6 +208,8 @@ static bool exchange_rewrite(struct exchange *x, const struct msg *m, const stru
 				     .tls = c->tls,
 				     .judges_methods = policy_judges_methods(
 					     seat->sandbox->policy, &x->host, x->port),
+				     .judges_paths = policy_judges_paths(
+					     seat->sandbox->policy, &x->host, x->port),
 				     .upgrade = slice_of(x->upgrade.offered, x->upgrade.n),
 				     .plan = &plan,
 				     .swap = &swap,

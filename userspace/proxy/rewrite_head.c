@@ -18,10 +18,16 @@ static const struct slice rewrite_overrides[] = {
 	{(const uint8_t *)"x-method-override", 17},
 };
 
-static bool rewrite_is_override(struct slice name)
+/* The same for another path. */
+static const struct slice rewrite_path_overrides[] = {
+	{(const uint8_t *)"x-original-url", 14},
+	{(const uint8_t *)"x-rewrite-url", 13},
+};
+
+static bool rewrite_is_in(struct slice name, const struct slice *names, size_t count)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rewrite_overrides); i++)
-		if (slice_ieq(name, rewrite_overrides[i]))
+	for (size_t i = 0; i < count; i++)
+		if (slice_ieq(name, names[i]))
 			return true;
 	return false;
 }
@@ -47,7 +53,11 @@ static bool rewrite_drops(const struct rewrite_request *r, const struct field *f
 	if (rewrite_drops_trailer(r->msg, f) || fields_hop(f->name) || slice_ieq(f->name, SLICE("host")) ||
 		fields_named_by_connection(r->msg, f->name))
 		return true;
-	if (r->judges_methods && rewrite_is_override(f->name))
+	if (r->judges_methods &&
+		rewrite_is_in(f->name, rewrite_overrides, ARRAY_SIZE(rewrite_overrides)))
+		return true;
+	if (r->judges_paths &&
+		rewrite_is_in(f->name, rewrite_path_overrides, ARRAY_SIZE(rewrite_path_overrides)))
 		return true;
 	/* a server must ignore it from a 1.0 client (RFC 9110 section 10.1.1), and we speak 1.1 for that client */
 	return r->msg->minor == 0 && slice_ieq(f->name, SLICE("expect"));

@@ -21,6 +21,7 @@ struct rewrite_request {
 	uint16_t port;
 	bool tls;
 	bool judges_methods; /* a rule has methods: override fields must not smuggle another one past it */
+	bool judges_paths; /* a rule has paths: the same for fields that name another path */
 	struct slice upgrade; /* what of Upgrade goes on, empty = nothing */
 	const struct swap_plan *plan;
 	const struct swap_request *swap;
