@@ -145,6 +145,17 @@ class Stack:
     def connected(self):
         return self.helper.poll() is not None or self.netns("list", "--daemon").returncode == 0
 
+    def pause_daemon(self):
+        """Stops it, and returns when each of its threads has: on a machine that is busy one may still accept."""
+        self.daemon.send_signal(signal.SIGSTOP)
+        tasks = f"/proc/{self.daemon.pid}/task"
+
+        def state(task):
+            with open(f"{tasks}/{task}/stat", encoding="ascii", errors="replace") as file:
+                return file.read().rpartition(") ")[2][0]
+
+        until(lambda: all(state(task) == "T" for task in os.listdir(tasks)), "the daemon to stop")
+
     def kill_daemon(self, number=signal.SIGKILL):
         self.daemon.send_signal(number)
         return self.daemon.wait(20 * PATIENCE)

@@ -214,13 +214,14 @@ def test_CAP_10_without_its_entry_in_the_map_a_connection_keeps_its_destination(
     """The entry tells who connected. Where to is the socket's own address, never the Host field's."""
     pins = os.path.join(stack.state, "bpf", "flows", sandbox.id)
     mark = stack.audit_mark()
-    os.kill(stack.daemon.pid, signal.SIGSTOP)  # the connection waits in the backlog while its entry goes
+    stack.pause_daemon()  # the connection waits in the backlog while its entry goes
     try:
         connection = client.plain(sandbox, "203.0.113.99")
         entries = [e["key"] for e in stack.maps(f"flows/{sandbox.id}")]
         assert entries, "the control: there is an entry"
-        for key in entries:
-            subprocess.run(["bpftool", "map", "delete", "pinned", pins, "key", "hex", *(k[2:] for k in key)], check=True)
+        for key in entries:  # one of an earlier connection may be gone by itself
+            subprocess.run(["bpftool", "map", "delete", "pinned", pins, "key", "hex", *(k[2:] for k in key)], check=False)
+        assert not stack.maps(f"flows/{sandbox.id}")
     finally:
         os.kill(stack.daemon.pid, signal.SIGCONT)
     with connection:

@@ -134,7 +134,7 @@ def test_a_daemon_that_hangs_is_noticed_and_comes_back(mortal, attach, world):
 def test_what_was_let_in_and_not_accepted(mortal, attach, back):
     """It is served by a daemon that is back soon, and reset when none is: nobody waits for ever."""
     box = attach(on=mortal)
-    mortal.daemon.send_signal(signal.SIGSTOP)  # it accepts nothing from here on
+    mortal.pause_daemon()  # it accepts nothing from here on
     waiting = client.plain(box)
     waiting.send("GET /waited HTTP/1.1\r\nHost: api.test\r\n\r\n")
     mortal.kill_daemon()

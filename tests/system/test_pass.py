@@ -162,13 +162,16 @@ def test_a_greeting_opens_no_way_around_a_rule(box, servers, stack, first, categ
 
 @pytest.mark.parametrize("host", ["api.test", "denied.test"])
 def test_a_hello_behind_a_warning_is_no_raw_bytes(box, servers, stack, host):
-    """Some servers drop the warning: the host would be reached without being terminated."""
+    """Some servers drop the warning: the host would be reached without being terminated. On a machine that is busy the
+    client is so late that the server was asked to speak first: it gets nothing then."""
     mark, before = stack.audit_mark(), len(servers[ECHO].accepted)
     with box.connect("203.0.113.10", ECHO) as sock:
         sock.sendall(WARNING + hello_of(host))
         assert read_all(sock)[:1] == b"\x15"  # an alert, not the echo
     assert stack.wait_audit(mark, kind="connection", sandbox=box.id, decision="deny", category="bad-request")
-    assert len(servers[ECHO].accepted) == before
+    reached = servers[ECHO].accepted[before:]
+    servers[ECHO].wait(lambda: all(one.done for one in reached))
+    assert sum(one.got for one in reached) == 0
 
 
 def test_an_upstream_that_refuses_is_a_reset(box, stack):
@@ -191,10 +194,10 @@ def test_terminate_is_what_it_was(attach, stack, servers, watch):
     box = attach(POLICY.replace("default: allow", "default: allow\ndefault_tls: terminate", 1))
     with box.tls(PASSED, name="ok.test") as tls:
         assert client.Client(tls).get("/hello", host="ok.test").status == 200
-    mark = stack.audit_mark()
+    mark, before = stack.audit_mark(), len(servers[ECHO].accepted)
     with box.connect(PASSED, ECHO) as sock:
         sock.sendall(b"\x00raw\n")
         assert ended(sock) == "reset"
     event = stack.wait_audit(mark, kind="connection", sandbox=box.id, decision="deny")[0]
     assert event["category"] == "protocol-denied"
-    assert not servers[ECHO].accepted
+    assert len(servers[ECHO].accepted) == before

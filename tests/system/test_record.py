@@ -78,7 +78,7 @@ def test_what_was_suppressed_at_the_last_is_told_at_the_detach(attach, another_s
     """The daemon learns of the flood and of the detach together."""
     stack = another_stack("leaves")
     box, mark, before = settled(attach, stack)
-    os.kill(stack.daemon.pid, signal.SIGSTOP)
+    stack.pause_daemon()
     try:
         box.python(FLOOD.format(count=3000, address="10.1.0.1"))
         after = maps.verdicts(stack, box)
@@ -104,7 +104,7 @@ def test_what_the_ring_has_no_room_for_is_counted_as_lost(attach, another_stack)
     stack = another_stack("full-ring")
     box, mark, before = settled(attach, stack)
     cookie, rounds = maps.cookie(stack, box), 30
-    os.kill(stack.daemon.pid, signal.SIGSTOP)
+    stack.pause_daemon()
     try:
         for _ in range(rounds):
             maps.renew_budget(stack, cookie)
