@@ -1,28 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """behaviours.py - what the origin does for which path: one table, longest prefix first.
 
-A behaviour gets an Exchange and says everything on the wire itself. A test adds its own by
-origin.on("/path", function) for what only it needs.
+A behaviour gets an Exchange and answers by it. One that says everything on the wire itself, by send(), is of HTTP/1.1
+only; the others serve HTTP/2 as well (h2_session.Stream offers the same), which has more of its own in h2_behaviours.py. A test
+adds its own by origin.on("/path", function) for what only it needs.
 """
 import base64
+import hashlib
 import json
 import time
+
+from . import websocket
 
 
 class Exchange:
     """One request and whatever is answered to it."""
 
-    def __init__(self, sock, reader, request):
-        self._sock = sock
-        self._reader = reader
+    def __init__(self, origin, sock, reader, request):
+        self.origin = origin
+        self.sock = sock
+        self.reader = reader
         self.request = request
         self.close = False  # after this exchange
 
     def send(self, data):
-        self._sock.sendall(data)
+        self.sock.sendall(data)
+
+    def read(self, most=1 << 30):
+        """The next bytes of the body; b"" at its end."""
+        return self.reader.piece(self.request, most)
 
     def body(self):
-        return self._reader.body(self.request)
+        return self.reader.body(self.request)
 
     def accept_body(self):
         """Says 100 where it is expected, and reads."""
@@ -37,6 +46,24 @@ class Exchange:
             head.append(f"Content-Length: {len(body)}")
         sent = b"" if self.request.method == "HEAD" or status in (204, 304) else body
         self.send(("\r\n".join(head) + "\r\n\r\n").encode("latin-1") + sent)
+
+    def interim(self, status, fields=()):
+        self.begin(status, fields, "Interim", end=True)
+
+    def begin(self, status=200, fields=(), reason="OK", end=False):
+        """The head of an answer whose length is not said; end: nothing follows."""
+        fields = [*fields, *([] if end else [("Transfer-Encoding", "chunked")])]
+        head = [f"HTTP/1.1 {status} {reason}", *(f"{name}: {value}" for name, value in fields)]
+        self.send(("\r\n".join(head) + "\r\n\r\n").encode("latin-1"))
+
+    def piece(self, data, end=False):
+        self.send(b"%x\r\n%s\r\n" % (len(data), data) if data else b"")
+        if end:
+            self.finish()
+
+    def finish(self, trailers=()):
+        lines = "".join(f"{name}: {value}\r\n" for name, value in trailers)
+        self.send(f"0\r\n{lines}\r\n".encode("latin-1"))
 
     def argument(self, number, otherwise=0):
         parts = self.request.path.strip("/").split("/")
@@ -70,6 +97,13 @@ def echo(exchange):
     exchange.reply(body=json.dumps(document).encode(), fields=[("Content-Type", "application/json")])
 
 
+def digest(exchange):
+    """What came, too large to be repeated."""
+    body = exchange.accept_body()
+    document = {"size": len(body), "sha256": hashlib.sha256(body).hexdigest(), "trailers": exchange.request.trailers}
+    exchange.reply(body=json.dumps(document).encode(), fields=[("Content-Type", "application/json")])
+
+
 def status(exchange):
     exchange.accept_body()
     code = exchange.argument(1, 200)
@@ -91,6 +125,40 @@ def chunked(exchange):
         piece = data[number * size : (number + 1) * size]
         exchange.send(b"%x;n=%d\r\n%s\r\n" % (len(piece), number, piece))
     exchange.send(b"0\r\nX-Trailer: end\r\n\r\n")
+
+
+def no_length(exchange):
+    """/nolength/SIZE: the body's end says how long it was."""
+    exchange.accept_body()
+    exchange.begin()
+    exchange.piece(pattern(exchange.argument(1)), end=True)
+
+
+def trailers(exchange):
+    """/trailers/SIZE: two fields behind the body."""
+    exchange.accept_body()
+    exchange.begin(fields=[("Trailer", "x-sum, x-raw-bin")])
+    exchange.piece(pattern(exchange.argument(1, 10)))
+    exchange.finish([("x-sum", "end"), ("x-raw-bin", "AP8")])
+
+
+def hints(exchange):
+    """/hints/COUNT: so many 103 before the answer."""
+    exchange.accept_body()
+    for number in range(exchange.argument(1, 1)):
+        exchange.interim(103, [("Link", f"</{number}.css>; rel=preload")])
+    exchange.reply(body=b"after the hints\n")
+
+
+def events(exchange):
+    """/events/COUNT/MILLISECONDS: an event stream, each event on its own."""
+    exchange.accept_body()
+    exchange.begin(fields=[("Content-Type", "text/event-stream")])
+    for number in range(exchange.argument(1, 3)):
+        if number:
+            time.sleep(exchange.argument(2, 100) / 1000)  # what the stream is about
+        exchange.piece(b"data: %d\n\n" % number)
+    exchange.finish()
 
 
 def until_close(exchange):
@@ -140,7 +208,12 @@ BEHAVIOURS = {
     "/echo": echo,
     "/status/": status,
     "/bytes/": sized,
+    "/digest": digest,
     "/chunked/": chunked,
+    "/nolength/": no_length,
+    "/trailers": trailers,
+    "/hints": hints,
+    "/events": events,
     "/close/": until_close,
     "/head/": head_size,
     "/delay/": delay,
@@ -148,11 +221,13 @@ BEHAVIOURS = {
     "/r.git/info/refs": git_refs,
     "/r.git/HEAD": git_head,
     "/": hello,
+    **websocket.BEHAVIOURS,
 }
 
 
-def find(path, extra):
-    for table in (extra, BEHAVIOURS):
+def find(path, *tables):
+    """The first table that knows a prefix of the path."""
+    for table in (*tables, BEHAVIOURS):
         for prefix in sorted(table, key=len, reverse=True):
             if path.startswith(prefix):
                 return table[prefix]

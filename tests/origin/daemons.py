@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""daemons.py - real servers of raw protocols in the tests' internet: OpenSSH, PostgreSQL, Redis.
+"""daemons.py - real servers in the tests' internet: OpenSSH, PostgreSQL, Redis, gRPC, nghttpd.
 
 Each has a folder of its own below the run's, keys and data made for the run, and no file elsewhere: what sshd wants in
 /run is in a mount namespace of its own. They run in a cgroup of the run's, so that nothing can outlive it.
 """
 import glob
+import json
 import os
 import shutil
 import socket
@@ -147,3 +148,31 @@ class Redis(Daemon):
             "runuser", "-u", "redis", "--", "redis-server", "--port", str(port), "--bind", "*", "-::*", "--save", "",
             "--appendonly", "no", "--protected-mode", "no", "--dir", self.folder,
         ])
+
+
+class Grpc(Daemon):
+    """grpc_service.py, with TLS on one port (the origins' certificate) and without on another."""
+
+    def __init__(self, world, port=50051, tls_port=50052):
+        super().__init__(world, f"grpc-{port}", port)
+        self.tls_port = tls_port
+        service = os.path.join(os.path.dirname(os.path.realpath(__file__)), "grpc_service.py")
+        pki = world.pki.folder
+        self.run(["/usr/bin/python3", "-I", service, str(port), str(tls_port), f"{pki}/good.pem", f"{pki}/leaf.key"])
+
+    def calls(self, method=None):
+        """[{"method", "metadata"}] that arrived, in order."""
+        lines = [line[5:] for line in self.log().splitlines(keepends=True) if line.startswith("call ") and line.endswith("\n")]
+        return [call for call in map(json.loads, lines) if method is None or call["method"].endswith(f"/{method}")]
+
+
+class Nghttpd(Daemon):
+    """nghttp2's own server, as a peer that nothing here has written: files of `documents` over TLS, or without."""
+
+    def __init__(self, world, port, tls=True, options=()):
+        super().__init__(world, f"nghttpd-{port}", port)
+        self.documents = self.path("documents")
+        os.mkdir(self.documents)
+        pki = world.pki.folder
+        keys = [f"{pki}/leaf.key", f"{pki}/good.pem"] if tls else []
+        self.run(["nghttpd", "--verbose", "-d", self.documents, *options, *([] if tls else ["--no-tls"]), str(port), *keys])

@@ -14,6 +14,9 @@ class Request:
     body: bytes = b""  # decoded
     body_raw: bytes = b""  # as received, chunk framing included
     complete: bool = False
+    trailers: list = None  # (name, value), None: none came
+    turn: int = 1  # how many came for this path, with this one
+    websocket: object = None  # its websocket.Socket, once it was upgraded
 
     def values(self, name):
         return [value for key, value in self.fields if key.lower() == name.lower()]
@@ -62,6 +65,12 @@ class Reader:
         self._pending += data
         return True
 
+    def some(self):
+        """What is there, or the next that comes; b"" at the end of the stream."""
+        if self._pending or self._more():
+            return self.exactly(len(self._pending))
+        return b""
+
     def until(self, mark):
         """Through the mark, or None at the end of the stream."""
         while True:
@@ -91,6 +100,14 @@ class Reader:
         request.complete = True
         return request.body
 
+    def piece(self, request, most):
+        """The next bytes of a body whose length was said; b"" at its end."""
+        left = int((request.values("content-length") or ["0"])[0]) - len(request.body)
+        data = b"" if not left else self.exactly(min(left, most, len(self._pending) or 1))
+        request.body = request.body_raw = request.body + data
+        request.complete = left == len(data)
+        return data
+
     def _chunks(self, request):
         raw, body = bytearray(), bytearray()
         while True:
@@ -111,4 +128,6 @@ class Reader:
             raw += line
             if line == b"\r\n":
                 break
+            name, _, value = line.decode("latin-1").partition(":")
+            request.trailers = [*(request.trailers or []), (name, value.strip())]
         request.body, request.body_raw = bytes(body), bytes(raw)

@@ -31,7 +31,19 @@ class Pki:
         self.ca = os.path.join(folder, "ca.pem")
         self._key = os.path.join(folder, "leaf.key")
         self._authority()
-        self.contexts = {name: self._leaf(name, *row) for name, row in LEAVES.items()}
+        self._contexts = {}
+        for name, row in LEAVES.items():
+            self._leaf(name, *row)
+
+    def context(self, name, protocols):
+        """A server's that bears the leaf of that name and chooses among the protocols; none: answers no ALPN."""
+        if (name, protocols) not in self._contexts:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(os.path.join(self.folder, f"{name}.pem"), self._key)
+            if protocols:
+                context.set_alpn_protocols(list(protocols))
+            self._contexts[name, protocols] = context
+        return self._contexts[name, protocols]
 
     def _openssl(self, *arguments, stdin=None):
         return subprocess.run(
@@ -64,7 +76,3 @@ class Pki:
         )
         with open(chain, "wb") as file:
             file.write(leaf)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(chain, self._key)
-        context.set_alpn_protocols(["h2", "http/1.1"])  # h2 is not spoken here: nobody must offer it
-        return context

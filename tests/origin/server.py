@@ -2,18 +2,21 @@
 """server.py - the origin: every address of the internet namespace, TLS on 443 and 8443, plain elsewhere.
 
 Life of a connection: accept, (handshake,) then request after request until a side closes. Everything that
-arrives is recorded byte for byte before it is understood, so a test can say "nothing of this came".
-The certificate follows the address that was dialled (zone.CERTIFICATES).
+arrives is recorded byte for byte before it is understood, so a test can say "nothing of this came"; of HTTP/2, whose
+fields are compressed, the fields as well.
+Certificate and protocols follow the address that was dialled (zone.CERTIFICATES, zone.PROTOCOLS). HTTP/2 is spoken
+where it was chosen, and without TLS to who begins with its preface.
 """
 import socket
 import ssl
 import threading
 from dataclasses import dataclass, field
 
-from . import behaviours, message, zone
+from . import behaviours, h2_behaviours, h2_frames, h2_session, message, zone
 
 PORTS = {443: True, 8443: True, 80: False, 8080: False, 5432: False, 22: False}  # port: TLS
 HEAD_END = b"\r\n\r\n"
+H2_HEAD = h2_frames.PREFACE[: h2_frames.PREFACE.index(HEAD_END) + 4]
 IDLE = 60
 CLOSING = 0.5  # seconds for the other side's goodbye
 
@@ -32,8 +35,10 @@ class Connection:
     alpn: str = None
     failure: str = None  # of the handshake
     received: bytearray = field(default_factory=bytearray)  # in the clear
+    decoded: bytearray = field(default_factory=bytearray)  # the fields of HTTP/2, a line each
     requests: list = field(default_factory=list)
     open: bool = True
+    h2: object = None  # its h2_session.Session
 
     def __str__(self):
         return f"{self.peer[0]} -> {self.local[0]}:{self.local[1]} {bytes(self.received[:200])!r}"
@@ -45,11 +50,10 @@ class Origin:
         self._arrived = []  # every request, in the order of arrival
         self._pki = pki
         self._extra = {}
+        self.h2_settings = {}  # of connections from now on, where they are not the library's
         self._changed = threading.Condition()
         self._sockets = set()
         self._listeners = []
-        for context in pki.contexts.values():
-            context.sni_callback = self._named
         for port, tls in (ports or PORTS).items():
             listener = netns.socket(socket.AF_INET6, socket.SOCK_STREAM)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -82,7 +86,7 @@ class Origin:
 
     def received(self):
         """Everything in the clear, ever."""
-        return b"\0".join(bytes(c.received) for c in list(self.connections) if c.received)
+        return b"\0".join(bytes(c.received + c.decoded) for c in list(self.connections) if c.received)
 
     def wait(self, condition, seconds=10):
         with self._changed:
@@ -107,9 +111,21 @@ class Origin:
 
     # ---- one connection ------------------------------------------------------------------------------
 
-    def _note(self):
+    def note(self):
         with self._changed:
             self._changed.notify_all()
+
+    def arrived(self, request):
+        with self._changed:
+            request.turn = 1 + sum(other.path == request.path for other in self._arrived)
+            request.connection.requests.append(request)
+            self._arrived.append(request)
+            self._changed.notify_all()
+
+    def behaviour(self, request):
+        if request.connection.h2:
+            return behaviours.find(request.path, self._extra, h2_behaviours.BEHAVIOURS)
+        return behaviours.find(request.path, self._extra)
 
     @staticmethod
     def _named(sock, name, context):
@@ -127,12 +143,14 @@ class Origin:
         local = plain_address(sock.getsockname())
         connection = Connection(local, plain_address(peer), tls)
         self.connections.append(connection)
-        self._note()
+        self.note()
         sock.settimeout(IDLE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             if tls:
-                context = self._pki.contexts[zone.CERTIFICATES.get(local[0], "good")]
+                protocols = zone.PROTOCOLS.get(local[0], ("http/1.1",))
+                context = self._pki.context(zone.CERTIFICATES.get(local[0], "good"), protocols)
+                context.sni_callback = self._named
                 sock = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
                 sock.named = None
                 try:
@@ -140,6 +158,8 @@ class Origin:
                 finally:
                     connection.sni = sock.named
                 connection.alpn = sock.selected_alpn_protocol()
+                if protocols == ("h2",) and connection.alpn != "h2":
+                    raise ConnectionError("the client does not offer h2, and nothing else is spoken here")
             elif sock.recv(1, socket.MSG_PEEK) == b"\x16":  # TLS to a port that has none
                 sock.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
                 return
@@ -156,20 +176,24 @@ class Origin:
             connection.open = False
             self._sockets.discard(sock)
             sock.close()
-            self._note()
+            self.note()
 
     def _speak(self, connection, sock):
         reader = message.Reader(sock, connection.received)
-        while True:
+        first = b""
+        while connection.alpn != "h2":
             head = reader.until(HEAD_END)
             if head is None:
                 return
+            if head == H2_HEAD and not connection.tls:
+                first = head
+                break
             request = message.parse_head(connection, head)
-            connection.requests.append(request)
-            self._arrived.append(request)
-            self._note()
-            exchange = behaviours.Exchange(sock, reader, request)
-            behaviours.find(request.path, self._extra)(exchange)
-            self._note()
+            self.arrived(request)
+            exchange = behaviours.Exchange(self, sock, reader, request)
+            self.behaviour(request)(exchange)
+            self.note()
             if exchange.close or not request.keep_alive:
                 return
+        connection.h2 = h2_session.Session(self, connection, sock, reader)
+        connection.h2.run(first)

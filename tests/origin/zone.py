@@ -68,6 +68,11 @@ ZONE = {
     "tunnel6.test": {AAAA: ["2001:db8::62"]},
     "two.test": {A: ["203.0.113.63", "203.0.113.64"]},
     "rebind.test": {A: ["203.0.113.65"]},  # and then CHANGES
+    "h2.test": {A: ["203.0.113.70"], AAAA: ["2001:db8::70"]},  # these by the protocols that they choose among
+    "both.test": {A: ["203.0.113.71"], AAAA: ["2001:db8::71"]},
+    "first1.test": {A: ["203.0.113.72"]},
+    "noalpn.test": {A: ["203.0.113.73"]},
+    "grpc.test": {A: ["203.0.113.74"], AAAA: ["2001:db8::74"]},
     "alias.test": {CNAME: ["api.test"], A: ["203.0.113.10"]},
 }
 
@@ -88,4 +93,14 @@ CERTIFICATES = {
     IP_ORIGIN4: "ip",
     IP_ORIGIN6: "ip",
     NAME_ORIGIN4: "noip",
+}
+
+# addresses that choose among other protocols than HTTP/1.1 alone, the first that the client offers too
+PROTOCOLS = {
+    "203.0.113.70": ("h2",),
+    "2001:db8::70": ("h2",),
+    "203.0.113.71": ("h2", "http/1.1"),
+    "2001:db8::71": ("h2", "http/1.1"),
+    "203.0.113.72": ("http/1.1", "h2"),
+    "203.0.113.73": (),
 }

@@ -1,28 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""client.py - raw HTTP over a socket of the sandbox: bytes out, replies parsed by the standard library."""
+"""client.py - raw HTTP over a socket of the sandbox: bytes out, replies parsed by the standard library.
+
+HTTP/2 is h2client.py's, WebSocket wsclient.py's: h2(), h2_raw(), h2c(), wss() and ws() open them.
+"""
 import http.client
-import json
 import socket
 import ssl
 
-
-class Reply:
-    def __init__(self, status, fields, body):
-        self.status = status
-        self.fields = fields  # http.client's message
-        self.body = body
-
-    @property
-    def refusal(self):
-        """Category by the header, None where the reply is the upstream's."""
-        return self.fields.get("sallyport-refusal")
-
-    @property
-    def error(self):
-        return json.loads(self.body)["error"]
-
-    def __repr__(self):
-        return f"<{self.status} {self.refusal or ''} {self.body[:300]!r}>"
+import h2client
+import wsclient
+from reply import Reply
 
 
 class _Unclosed:
@@ -69,6 +56,12 @@ class Client:
     def line(self):
         return self._stream.readline()
 
+    def exactly(self, size):
+        data = self._stream.read(size)
+        if len(data) < size:
+            raise ConnectionError(f"the stream ended {size - len(data)} bytes before what was to come")
+        return data
+
     def exchange(self, data, method="GET"):
         self.send(data)
         return self.reply(method)
@@ -93,6 +86,33 @@ def https(sandbox, host="api.test", address="203.0.113.10", **options):
 
 def plain(sandbox, address="203.0.113.10", port=80, **options):
     return Client(sandbox.connect(address, port, **options))
+
+
+def h2(sandbox, host="api.test", address="203.0.113.10", alpn=("h2",), **options):
+    """An h2client.Client, with its options; fails where h2 is not chosen."""
+    return h2client.Client(_chosen(sandbox.tls(address, name=host, alpn=alpn)), host, **options)
+
+
+def h2_raw(sandbox, host="api.test", address="203.0.113.10", alpn=("h2",), begin=True):
+    return h2client.RawClient(_chosen(sandbox.tls(address, name=host, alpn=alpn)), host, begin=begin)
+
+
+def h2c(sandbox, host="api.test", address="203.0.113.10", port=80, **options):
+    """HTTP/2 without TLS, by prior knowledge."""
+    return h2client.Client(sandbox.connect(address, port), host, scheme="http", **options)
+
+
+def _chosen(sock):
+    assert sock.selected_alpn_protocol() == "h2", f"{sock.selected_alpn_protocol()} was chosen"
+    return sock
+
+
+def wss(sandbox, path="/ws/echo", host="api.test", address="203.0.113.10", **options):
+    return wsclient.Client(https(sandbox, host, address), path, host, **options)
+
+
+def ws(sandbox, path="/ws/echo", host="api.test", address="203.0.113.10", port=80, **options):
+    return wsclient.Client(plain(sandbox, address, port), path, host, **options)
 
 
 def head_end(extra="", host="api.test", target="/echo", method="POST"):

@@ -14,8 +14,9 @@
                      (descriptors, no wire)                       +------------------------------+
 
 topology.py makes edge and internet, stack.py starts helper and daemon, sandbox.py makes and attaches
-sandboxes and runs programs and sockets in them, client.py speaks raw HTTP over those. Everything is named
-after this process, so runs can go side by side, and the last fixture to end looks for what is left.
+sandboxes and runs programs and sockets in them, client.py speaks raw HTTP over those (h2client.py HTTP/2,
+wsclient.py WebSocket). The origins speak HTTP/1.1, HTTP/2 or both by their address (origin/zone.py). Everything
+is named after this process, so runs can go side by side, and the last fixture to end looks for what is left.
 
 Sandboxes are in the lane that the helper chooses; what BOTH_LANES names runs over both. SALLYPORT_LANE=nft
 (or bpf) runs everything in that lane. What looks at errnos, attribution or maps of BPF's bears the marker

@@ -51,6 +51,10 @@ rules:
       - mapped.test
       - loopback.test
       - metadata.test
+      - h2.test
+      - both.test
+      - first1.test
+      - noalpn.test
     ports: [80, 443, 8080, 8081, 8443]   # nothing listens on 8081
     action: allow
   - name: literals

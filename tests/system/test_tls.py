@@ -80,9 +80,9 @@ def test_both_versions_of_TLS_are_spoken(sandbox, version):
     ids=["h1", "h2 first", "h1 first", "none"],
 )
 def test_TLS_03_http_1_1_or_nothing_is_chosen(sandbox, origin, offered, chosen):
-    with client.https(sandbox, alpn=offered) as connection:
+    with client.https(sandbox, "both.test", "203.0.113.71", alpn=offered) as connection:
         assert connection.sock.selected_alpn_protocol() == chosen
-        reply = connection.get("/echo")
+        reply = connection.get("/echo", host="both.test")
     assert reply.status == 200
     assert json.loads(reply.body)["alpn"] in ("http/1.1", None), "h2 must not be offered upstream"
 
