@@ -45,6 +45,7 @@ BOTH_LANES = {
     "test_dns.py": ["DNS_01", "DNS_04", "DNS_06", "DNS_09", "bad_packet", "search_domain", "cut_is_asked"],
     "test_endurance.py": ["OPS_01_and_two_hundred"],
     "test_http1.py": ["many_requests", "of_every_size", "chunked_passes", "pipelined", "event_stream", "H1_13"],
+    "test_h2.py": ["every_bridge", "H2_01", "H2_07"],
     "test_hosts.py": [""],
     "test_lifecycle.py": ["killed_daemon", "last_detach"],
     "test_hand_over.py": ["under_load", "takes_over", "hangs"],
