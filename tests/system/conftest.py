@@ -82,12 +82,17 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in left_out]
 
 
+WORKERS = []  # processes of pytest-xdist that run tests for this one
+
+
 def pytest_configure(config):
     """A terminated run cleans up like an interrupted one."""
     config.addinivalue_line("markers", "bpf: looks at what only the BPF lane has")
 
     def interrupt(*_):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows is the cleaning up
+        for worker in WORKERS:
+            os.kill(worker, signal.SIGTERM)  # in the midst of a test, too: it is killed when it takes long
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
@@ -101,6 +106,16 @@ def rig():
     status, left = made.close()
     assert not left, "the state directory stays"
     assert status in (0, -signal.SIGKILL)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodeready(node):
+    WORKERS.append(node.gateway._io.popen.pid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    WORKERS.remove(node.gateway._io.popen.pid)
 
 
 @pytest.fixture(scope="session")

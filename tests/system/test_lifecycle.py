@@ -29,6 +29,7 @@ def test_a_killed_daemon_lets_nothing_by_and_its_successor_serves_the_same_sandb
     before = [(b.placeholder("API_TOKEN"), open(b.ca, encoding="ascii").read()) for b in boxes]
     stop = threading.Event()
     counts = {"good": 0, "broken": 0}
+    earlier = len(origin.connections)
 
     def load(box):
         while not stop.is_set():
@@ -48,6 +49,7 @@ def test_a_killed_daemon_lets_nothing_by_and_its_successor_serves_the_same_sandb
             reached = counts["good"] + 50
             until(lambda: counts["good"] > reached, "load", 30)
             mortal.kill_daemon()
+            origin.wait(lambda: not any(c.open for c in origin.connections[earlier:]))  # what it had sent has arrived
             watch = world.watch()
             for address, error in (("169.254.169.254", errno.ECONNREFUSED), ("10.0.0.1", errno.EACCES)):
                 with pytest.raises(Refused) as refused:
