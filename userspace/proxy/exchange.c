@@ -184,6 +184,8 @@ static void exchange_expired(struct timer *t)
 
 	if (c->state == CONNECTION_DEAD)
 		return;
+	if (!x->headed)
+		origin_shun(&x->upstream); /* it may be dead, without a word: others need not find out one by one */
 	if (x->state == EXCHANGE_RELAY && !x->up_done)
 		exchange_fail(x, CATEGORY_BAD_REQUEST, "the request body did not arrive in time");
 	else

@@ -243,6 +243,14 @@ void origin_break(struct origin_user *user)
 	origin_put(user, false);
 }
 
+void origin_shun(struct origin_user *user)
+{
+	struct origin *o = user->origin;
+
+	if (o && o->state == ORIGIN_READY && o->session.h2)
+		pool_remove(&o->seat->worker->pool, &o->item);
+}
+
 void origin_forget(struct seat *seat)
 {
 	struct pool_item *item;
