@@ -213,6 +213,7 @@ bool origin_get(struct seat *seat, const struct origin_want *want, struct origin
 		o->state = ORIGIN_READY;
 		timer_stop(w->loop, &o->timer);
 		origin_join(o, user);
+		user->told = true; /* by the answer: origin_ready() may be telling the others just now */
 		return true;
 	}
 	o = want->fresh ? NULL : origin_dialled(w, &key);
