@@ -56,7 +56,7 @@ static void exchange_connected(struct exchange *x)
 	x->state = EXCHANGE_RELAY;
 	x->up_ended = x->bodiless;
 	x->up_done = false;
-	exchange_deadline(x, TIME_UPLOAD);
+	exchange_deadline(x, x->grpc ? TIME_BODY : TIME_UPLOAD);
 	r = stream_send_head(&x->up, &x->head.msg, x->bodiless);
 	stream_flush(&x->up);
 	if (r == -EAGAIN)
