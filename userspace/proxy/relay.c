@@ -120,6 +120,7 @@ static enum relay_result relay_switch(struct exchange *x, const struct msg *m, s
 	x->origin_keep = x->down.keep = false;
 	if (stream_send_head(&x->down, &out, false) < 0)
 		return relay_failed(ret, "the response head cannot be forwarded");
+	head_done(&x->head); /* it may hold a secret, and the connection may last */
 	return RELAY_WAIT;
 }
 
