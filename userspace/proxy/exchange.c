@@ -88,7 +88,7 @@ static void exchange_end(struct exchange *x, bool keep_origin)
 
 void exchange_abort(struct exchange *x)
 {
-	if (x->event.category == CATEGORY_NONE)
+	if (x->event.category == CATEGORY_NONE && !x->event.reason[0])
 		audit_text(x->event.reason, sizeof(x->event.reason), SLICE("broken off"));
 	record_request(x);
 	stream_done(&x->up);
