@@ -196,8 +196,10 @@ static void exchange_expired(struct timer *t)
 static struct exchange *exchange_new(struct connection *c)
 {
 	struct worker *w = c->seat->worker;
-	struct exchange *x = slab_take(&w->exchanges);
+	struct exchange *x = NULL;
 
+	if (!worker_share_used(w->exchanges.used, w->exchanges.max, c->seat->exchanges, w->seats.used))
+		x = slab_take(&w->exchanges);
 	if (!x)
 		return NULL;
 	x->c = c;

@@ -85,8 +85,11 @@ static bool origin_h1_noted(struct worker *w, const struct pool_key *key)
 static bool origin_begin(struct seat *seat, const struct pool_key *key, const struct host *host,
 	struct origin_user *user)
 {
-	struct origin *o = slab_take(&seat->worker->origins);
+	struct worker *w = seat->worker;
+	struct origin *o = NULL;
 
+	if (!worker_share_used(w->origins.used, w->origins.max, seat->origins, w->seats.used))
+		o = slab_take(&w->origins);
 	if (!o)
 		return false;
 	o->item.key = *key;
