@@ -242,8 +242,10 @@ void origin_put(struct origin_user *user, bool keep)
 
 void origin_break(struct origin_user *user)
 {
-	if (user->origin && !user->origin->session.h2)
-		user->origin->reset = true;
+	struct origin *o = user->origin;
+
+	if (o && !o->session.h2 && o->users == user && !user->next) /* else it is being dialled for others as well */
+		o->reset = true;
 	origin_put(user, false);
 }
 
