@@ -267,6 +267,7 @@ void exchange_open(struct connection *c, struct h2_stream *h2)
 	struct exchange *x = c->seat->exchanges < LIMIT_EXCHANGES ? exchange_new(c) : NULL;
 
 	if (!x) {
+		record_limit_request(c);
 		h2_stream_reset(h2, H2_REFUSED_STREAM);
 		h2_stream_forget(h2);
 		return;
