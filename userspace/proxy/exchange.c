@@ -310,6 +310,12 @@ static bool exchange_passes_reset(const struct exchange *x)
 	return !exchange_is_h1(x) && x->up.code && x->up.code != H2_GONE;
 }
 
+/* We cannot send its body a second time; the client can, and needs to know that it may (RFC 9113 section 8.7). */
+static bool exchange_client_repeats(struct exchange *x)
+{
+	return !exchange_is_h1(x) && !x->headed && !x->bodiless && stream_untouched(&x->up);
+}
+
 static void exchange_relay(struct exchange *x)
 {
 	struct relay_outcome out;
@@ -330,6 +336,9 @@ static void exchange_relay(struct exchange *x)
 		if (exchange_passes_reset(x)) {
 			audit_text(x->event.reason, sizeof(x->event.reason), slice_str(out.detail));
 			exchange_break(x, x->up.code);
+		} else if (exchange_client_repeats(x)) {
+			audit_text(x->event.reason, sizeof(x->event.reason), slice_str(out.detail));
+			exchange_break(x, H2_REFUSED_STREAM);
 		} else {
 			exchange_fail(x, CATEGORY_UPSTREAM_CONNECT, out.detail);
 		}
