@@ -156,6 +156,13 @@ static void connection_close_streams(struct connection *c)
 	session_drain(&c->session);
 }
 
+/* It was idle: what the client has not read of finished responses, or of the GOAWAY, has a deadline too. */
+static void connection_quit_streams(struct connection *c)
+{
+	connection_close_streams(c);
+	connection_deadline(c, TIME_UPLOAD);
+}
+
 static void connection_streams_expired(struct connection *c)
 {
 	switch (c->waits) {
@@ -163,7 +170,7 @@ static void connection_streams_expired(struct connection *c)
 		if (!c->relaxed && !c->seat->worker->draining)
 			connection_relax(c);
 		else if (!c->closing)
-			connection_close_streams(c);
+			connection_quit_streams(c);
 		else
 			connection_finish(c);
 		return;

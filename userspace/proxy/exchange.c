@@ -88,7 +88,7 @@ static void exchange_end(struct exchange *x, bool keep_origin)
 
 void exchange_abort(struct exchange *x)
 {
-	if (x->event.category == CATEGORY_NONE)
+	if (x->event.category == CATEGORY_NONE && !x->event.reason[0])
 		audit_text(x->event.reason, sizeof(x->event.reason), SLICE("broken off"));
 	record_request(x);
 	stream_done(&x->up);
@@ -184,6 +184,8 @@ static void exchange_expired(struct timer *t)
 
 	if (c->state == CONNECTION_DEAD)
 		return;
+	if (!x->headed)
+		origin_shun(&x->upstream); /* it may be dead, without a word: others need not find out one by one */
 	if (x->state == EXCHANGE_RELAY && !x->up_done)
 		exchange_fail(x, CATEGORY_BAD_REQUEST, "the request body did not arrive in time");
 	else
@@ -194,8 +196,10 @@ static void exchange_expired(struct timer *t)
 static struct exchange *exchange_new(struct connection *c)
 {
 	struct worker *w = c->seat->worker;
-	struct exchange *x = slab_take(&w->exchanges);
+	struct exchange *x = NULL;
 
+	if (!worker_share_used(w->exchanges.used, w->exchanges.max, c->seat->exchanges, w->seats.used))
+		x = slab_take(&w->exchanges);
 	if (!x)
 		return NULL;
 	x->c = c;
@@ -263,6 +267,7 @@ void exchange_open(struct connection *c, struct h2_stream *h2)
 	struct exchange *x = c->seat->exchanges < LIMIT_EXCHANGES ? exchange_new(c) : NULL;
 
 	if (!x) {
+		record_limit_request(c);
 		h2_stream_reset(h2, H2_REFUSED_STREAM);
 		h2_stream_forget(h2);
 		return;
@@ -305,6 +310,12 @@ static bool exchange_passes_reset(const struct exchange *x)
 	return !exchange_is_h1(x) && x->up.code && x->up.code != H2_GONE;
 }
 
+/* We cannot send its body a second time; the client can, and needs to know that it may (RFC 9113 section 8.7). */
+static bool exchange_client_repeats(struct exchange *x)
+{
+	return !exchange_is_h1(x) && !x->headed && !x->bodiless && stream_untouched(&x->up);
+}
+
 static void exchange_relay(struct exchange *x)
 {
 	struct relay_outcome out;
@@ -325,6 +336,9 @@ static void exchange_relay(struct exchange *x)
 		if (exchange_passes_reset(x)) {
 			audit_text(x->event.reason, sizeof(x->event.reason), slice_str(out.detail));
 			exchange_break(x, x->up.code);
+		} else if (exchange_client_repeats(x)) {
+			audit_text(x->event.reason, sizeof(x->event.reason), slice_str(out.detail));
+			exchange_break(x, H2_REFUSED_STREAM);
 		} else {
 			exchange_fail(x, CATEGORY_UPSTREAM_CONNECT, out.detail);
 		}

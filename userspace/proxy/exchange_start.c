@@ -29,6 +29,15 @@ enum {
 
 /* ---- a connection */
 
+/* More waited for that connection than it takes. */
+static void exchange_elsewhere(struct exchange *x)
+{
+	stream_done(&x->up);
+	origin_shun(&x->upstream);
+	origin_put(&x->upstream, false);
+	exchange_connect(x, false);
+}
+
 /* The upstream is there: the head goes out. */
 static void exchange_connected(struct exchange *x)
 {
@@ -47,10 +56,12 @@ static void exchange_connected(struct exchange *x)
 	x->state = EXCHANGE_RELAY;
 	x->up_ended = x->bodiless;
 	x->up_done = false;
-	exchange_deadline(x, TIME_UPLOAD);
+	exchange_deadline(x, x->grpc ? TIME_BODY : TIME_UPLOAD);
 	r = stream_send_head(&x->up, &x->head.msg, x->bodiless);
 	stream_flush(&x->up);
-	if (r == -EINVAL)
+	if (r == -EAGAIN)
+		exchange_elsewhere(x);
+	else if (r == -EINVAL)
 		exchange_refuse_plain(x, CATEGORY_BAD_REQUEST, "the head cannot be forwarded");
 	else if (r < 0)
 		exchange_fail(x, CATEGORY_UPSTREAM_CONNECT, "the request could not be written");

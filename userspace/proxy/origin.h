@@ -98,6 +98,9 @@ void origin_put(struct origin_user *user, bool keep);
 /* The same where something was broken off: HTTP/1 and raw bytes end by RST. */
 void origin_break(struct origin_user *user);
 
+/* HTTP/2: nobody joins that connection any more; who has it keeps it. */
+void origin_shun(struct origin_user *user);
+
 /* ---- for the worker */
 void origin_connected(void *worker, union ring_ref ref, int res, uint32_t flags);
 /* Drops what the pool has of that seat. */

@@ -85,8 +85,11 @@ static bool origin_h1_noted(struct worker *w, const struct pool_key *key)
 static bool origin_begin(struct seat *seat, const struct pool_key *key, const struct host *host,
 	struct origin_user *user)
 {
-	struct origin *o = slab_take(&seat->worker->origins);
+	struct worker *w = seat->worker;
+	struct origin *o = NULL;
 
+	if (!worker_share_used(w->origins.used, w->origins.max, seat->origins, w->seats.used))
+		o = slab_take(&w->origins);
 	if (!o)
 		return false;
 	o->item.key = *key;
@@ -213,6 +216,7 @@ bool origin_get(struct seat *seat, const struct origin_want *want, struct origin
 		o->state = ORIGIN_READY;
 		timer_stop(w->loop, &o->timer);
 		origin_join(o, user);
+		user->told = true; /* by the answer: origin_ready() may be telling the others just now */
 		return true;
 	}
 	o = want->fresh ? NULL : origin_dialled(w, &key);
@@ -238,9 +242,19 @@ void origin_put(struct origin_user *user, bool keep)
 
 void origin_break(struct origin_user *user)
 {
-	if (user->origin && !user->origin->session.h2)
-		user->origin->reset = true;
+	struct origin *o = user->origin;
+
+	if (o && !o->session.h2 && o->users == user && !user->next) /* else it is being dialled for others as well */
+		o->reset = true;
 	origin_put(user, false);
+}
+
+void origin_shun(struct origin_user *user)
+{
+	struct origin *o = user->origin;
+
+	if (o && o->state == ORIGIN_READY && o->session.h2)
+		pool_remove(&o->seat->worker->pool, &o->item);
 }
 
 void origin_forget(struct seat *seat)

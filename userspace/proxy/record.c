@@ -131,6 +131,19 @@ void record_limit(struct seat *seat, int fd, const char *what)
 	journal_write(&seat->worker->journal, &e, NULL);
 }
 
+void record_limit_request(const struct connection *c)
+{
+	struct audit_event e;
+
+	if (!record_limit_start(c->seat, "requests at once", &e))
+		return;
+	e.protocols = c->protocols;
+	e.asked = c->who.asked;
+	if (c->who.attributed)
+		record_client(&e.client, &c->who.client);
+	journal_write(&c->seat->worker->journal, &e, NULL);
+}
+
 void record_limit_name(struct seat *seat, const struct host *host, bool tcp)
 {
 	struct audit_event e;

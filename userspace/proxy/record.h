@@ -29,6 +29,8 @@ void record_request(struct exchange *x);
  * worker; all are counted.
  */
 void record_limit(struct seat *seat, int fd, const char *what);
+/* The same for a request of HTTP/2, one more than there may be at once. */
+void record_limit_request(const struct connection *c);
 /* The same for a name that gets no synthetic address, since the sandbox has all that it may have. */
 void record_limit_name(struct seat *seat, const struct host *host, bool tcp);
 

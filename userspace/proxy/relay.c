@@ -92,15 +92,17 @@ static enum relay_result relay_failed(struct relay_outcome *ret, const char *det
 static enum relay_result relay_final(struct exchange *x, const struct msg *m, struct relay_outcome *ret)
 {
 	struct msg out;
+	int r;
 
 	x->event.status = m->status;
 	x->origin_keep = m->keep_alive && !m->doubtful;
 	if (!x->up_done || x->c->seat->worker->draining)
 		x->down.keep = false;
-	x->headed = true;
 	x->down_ended = m->framing == FRAMING_NONE;
 	rewrite_response_head(m, &out);
-	if (stream_send_head(&x->down, &out, x->down_ended) < 0)
+	r = stream_send_head(&x->down, &out, x->down_ended);
+	x->headed = r == 0 || stream_is_h1(&x->down); /* HTTP/2 takes a head or nothing: it can still be refused */
+	if (r < 0)
 		return relay_failed(ret, "the response head cannot be forwarded");
 	head_done(&x->head); /* no second try from here on, and no use for what it holds */
 	return RELAY_WAIT;
@@ -120,6 +122,7 @@ static enum relay_result relay_switch(struct exchange *x, const struct msg *m, s
 	x->origin_keep = x->down.keep = false;
 	if (stream_send_head(&x->down, &out, false) < 0)
 		return relay_failed(ret, "the response head cannot be forwarded");
+	head_done(&x->head); /* it may hold a secret, and the connection may last */
 	return RELAY_WAIT;
 }
 

@@ -93,7 +93,9 @@ static void session_feed(struct session *s)
 			s->over = true;
 	}
 	leg_consume(s->leg, in.n);
-	if (leg_over(s->leg) && !s->gone) {
+	if (leg_readable(s->leg).n) {
+		leg_mark(s->leg); /* a TLS engine held more than fits at once: nobody else will call */
+	} else if (leg_over(s->leg) && !s->gone) {
 		s->over = s->gone = true;
 		h2_session_eof(s->h2); /* every stream hears of it */
 	}

@@ -105,7 +105,7 @@ void worker_seat_leave(struct worker *w, struct sandbox *sb);
 void worker_seat_refresh(struct worker *w, struct sandbox *sb, struct credset *set);
 
 /*
- * Whether a sandbox that has `own` connections gets no further one from a worker on which `used` of `max` slots are taken
+ * Whether a sandbox that has `own` connections (exchanges, origins) gets no further one from a worker on which `used` of `max` slots are taken
  * and `seats` sandboxes are served: only when less than an eighth is free, and it has its equal part. What is left then is
  * for those who have less.
  */
