@@ -4,10 +4,12 @@
 What the origin's WebSocket got is its frames as they came (origin/websocket.py); the clients' side is wsclient.py. WS-09
 is about a proxy that looks into messages, which this one does not: what is broken reaches the end that can tell.
 """
+import os
 import socket
 import ssl
 import struct
 import threading
+import time
 
 import pytest
 
@@ -17,7 +19,7 @@ import wsclient
 from origin import websocket
 from origin.behaviours import pattern
 from origin.websocket import BINARY, PING, PONG, TEXT
-from waiting import PATIENCE, until
+from waiting import until
 
 RST = struct.pack("ii", 1, 0)
 WAYS = {"wss": client.wss, "ws": client.ws}
@@ -173,6 +175,22 @@ def test_WS_01_a_slow_reader_holds_the_server_up_and_loses_nothing(sandbox, orig
         assert stack.sanitized() or stack.resident() - before < 4 << 20
         assert connection.exactly(24 << 20) == pattern(1 << 20) * 24
         assert connection.ended()
+
+
+IDLE = 130 if os.environ.get("SALLYPORT_SOAK") else 3  # seconds; over every deadline that a request or a connection has
+
+
+def test_WS_01_idle_and_then_as_before(sandbox):
+    """Longer than the time that a response, a request body or a kept connection has, without a byte either way."""
+    with client.wss(sandbox) as talks, client.ws(sandbox) as quiet:
+        talks.send("begun")
+        assert talks.receive() == "begun"
+        time.sleep(IDLE)  # what the case is about
+        for ws in (talks, quiet):
+            ws.send("after a long while")
+            assert ws.receive() == "after a long while"
+            ws.close(4000)
+            assert ws.receive() is None and ws.closed[0] == 4000
 
 
 # ---- WS-03 -----------------------------------------------------------------------------------------------
