@@ -5,7 +5,8 @@
 # make check      sets the machine up, builds, runs every test (root); SAN=1 for the sanitizer build
 # make vm         boots Debian's own kernel under emulation, runs the kernel lane's tests in there (root; slow)
 # make battery    the escape battery over every mode, lane and set of capabilities (root); BATTERY_OF="sealed/bpf/full"
-# make soak       the system tests of load over a minute each, the daemon killed or handed over every 5 s (root); SOAK=seconds
+# make soak       the system tests of load over a minute each, the daemon killed or handed over every 5 s, and 5 GiB each way
+#                 over each bridge (root); SOAK=seconds SOAK_MIB=each
 # make lint       formatting, layers, header hygiene, static analysis
 # make bench      sets the machine up, builds, measures (root); BENCH="connect attach sandboxes" for some of it
 # make fuzz       every fuzzer for FUZZ_SECONDS each
@@ -124,6 +125,7 @@ archive  = $(B)/$(1).a
 PROGRAMS := $(B)/sallyportd $(B)/sallyport-netns $(B)/sallyportctl $(B)/sallyport-hook
 
 SOAK ?= 60
+SOAK_MIB ?= 5120
 
 .PHONY: all try check vm battery soak lint bench benches fuzz clean unit fuzzers probes
 all: $(PROGRAMS) probes
@@ -322,7 +324,7 @@ battery:
 soak:
 	scripts/setup --tests
 	$(ALONE) $(MAKE) SAN=$(SAN) all
-	SALLYPORT_BUILD=$(B) SALLYPORT_SOAK=$(SOAK) /usr/bin/python3 -m pytest -p no:cacheprovider -q -s tests/system -k 'under_load'
+	SALLYPORT_BUILD=$(B) SALLYPORT_SOAK=$(SOAK) SALLYPORT_BRIDGE_MIB=$(SOAK_MIB) /usr/bin/python3 -m pytest -p no:cacheprovider -q -s tests/system -k 'under_load or H1_07_much or WS_01_idle'
 
 bench:
 	scripts/setup --tests

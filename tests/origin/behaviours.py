@@ -30,6 +30,25 @@ class Exchange:
         """The next bytes of the body; b"" at its end."""
         return self.reader.piece(self.request, most)
 
+    def pieces(self):
+        """A body of a length or in chunks as it comes, and nothing keeps it."""
+        self.reader.recording = False
+        chunked = "chunked" in (self.request.value("transfer-encoding") or "")
+        left = 0 if chunked else int(self.request.value("content-length") or 0)
+        while True:
+            if chunked and not left:
+                left = int(self.reader.until(b"\r\n").split(b";")[0], 16)
+            if not left:
+                break
+            data = self.reader.exactly(min(left, self.reader.waiting() or 1))
+            left -= len(data)
+            yield data
+            if chunked and not left:
+                self.reader.exactly(2)
+        if chunked:
+            self.reader.until(b"\r\n")
+        self.request.complete = True
+
     def body(self):
         return self.reader.body(self.request)
 

@@ -109,6 +109,9 @@ class Session:
             self._out += data
         self._wake()
 
+    def keep_no_record(self):
+        self._reader.recording = False
+
     def end(self):
         """Ends the connection when what is waiting has been sent."""
         self._ending = True
@@ -292,6 +295,14 @@ class Stream(behaviours.Exchange):
             if size:
                 self.session.call(self.session.h2.acknowledge_received_data, size, self.id)
         return data
+
+    def pieces(self):
+        """The body as it comes, and nothing keeps it."""
+        self.session.keep_no_record()
+        while data := self.read():
+            with self.session.changed:
+                del self.request.body[: len(self.request.body) - self.unread]
+            yield data
 
     def body(self):
         while self.read():

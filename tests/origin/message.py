@@ -59,13 +59,15 @@ class Reader:
     def __init__(self, sock, record):
         self._sock = sock
         self._record = record
+        self.recording = True  # a behaviour that takes more than memory holds ends it
         self._pending = bytearray()
 
     def _more(self):
         data = self._sock.recv(65536)
         if not data:
             return False
-        self._record.extend(data)
+        if self.recording:
+            self._record.extend(data)
         self._pending += data
         return True
 
@@ -74,6 +76,10 @@ class Reader:
         if self._pending or self._more():
             return self.exactly(len(self._pending))
         return b""
+
+    def waiting(self):
+        """How much of what came has not been taken."""
+        return len(self._pending)
 
     def until(self, mark):
         """Through the mark, or None at the end of the stream."""

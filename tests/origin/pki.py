@@ -39,6 +39,7 @@ class Pki:
         """A server's that bears the leaf of that name and chooses among the protocols; none: answers no ALPN."""
         if (name, protocols) not in self._contexts:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.options &= ~(1 << 7)  # IGNORE_UNEXPECTED_EOF: an end without a close_notify is told apart
             context.load_cert_chain(os.path.join(self.folder, f"{name}.pem"), self._key)
             if protocols:
                 context.set_alpn_protocols(list(protocols))

@@ -50,6 +50,7 @@ BOTH_LANES = {
     "test_explicit_refused.py": ["may_not_be", "refused_address"],
     "test_http1.py": ["many_requests", "of_every_size", "chunked_passes", "pipelined", "event_stream", "H1_13"],
     "test_h2.py": ["every_bridge", "H2_01", "H2_07"],
+    "test_grpc.py": ["every_kind"],
     "test_hosts.py": [""],
     "test_lifecycle.py": ["killed_daemon", "last_detach"],
     "test_hand_over.py": ["under_load", "takes_over", "hangs"],
@@ -60,6 +61,7 @@ BOTH_LANES = {
     "test_synthetic.py": ["under_a_tunnel", "by_its_synthetic", "without_SNI", "points_back", "in_flight"],
     "test_tunnel.py": [""],
     "test_tunnel_servers.py": [""],
+    "test_websocket.py": ["messages_flow", "said_all"],
     "test_tls.py": ["TLS_01", "TLS_03", "TLS_13", "TLS_24", "many_records"],
 }
 

@@ -23,6 +23,7 @@ from waiting import PATIENCE, until
 
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 PYTHON = "/usr/bin/python3"
+IGNORE_UNEXPECTED_EOF = 1 << 7  # which python sets: with it an end without a close_notify looks like one in order
 _numbers = itertools.count(1)
 
 USER = "nobody"
@@ -235,6 +236,7 @@ class Sandbox:
     def tls(self, address="203.0.113.10", port=443, name="api.test", alpn=("http/1.1",), verify=True,
             family=None, version=None):
         context = ssl.create_default_context(cafile=self.ca)
+        context.options &= ~IGNORE_UNEXPECTED_EOF
         if not verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

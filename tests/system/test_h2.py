@@ -5,8 +5,6 @@ Origins: h2.test speaks HTTP/2 alone, api.test HTTP/1.1 alone. What was on the o
 """
 import hashlib
 import json
-import os
-import shutil
 import time
 
 import pytest
@@ -16,23 +14,12 @@ import documents
 import h2client
 from origin import h2_frames
 from origin.behaviours import pattern
-from origin.daemons import Grpc
-from sandbox import PYTHON
 from waiting import PATIENCE, until
 
 H2, H1 = ("h2.test", "203.0.113.70"), ("api.test", "203.0.113.10")
 BRIDGES = [(front, back) for front in ("h1", "h2") for back in ("h1", "h2")]
 VERSIONS = {"h1": "HTTP/1.1", "h2": "HTTP/2"}
 bridges = pytest.mark.parametrize("front,back", BRIDGES, ids=[f"{front} to {back}" for front, back in BRIDGES])
-
-GRPC_POLICY = """\
-version: 1
-name: grpc
-default: deny
-rules:
-  - {name: grpc, hosts: [grpc.test], ports: [50051, 50052], action: allow}
-"""
-
 
 SECRET = "real-h2-5d20f7c19ae84b63-value"
 CREDENTIALS = f"""\
@@ -195,7 +182,7 @@ def test_CRD_04_a_credential_is_swapped_on_h2_and_no_table_keeps_it(attach, anot
     assert back == "h1" or "authorization" in seen.never_indexed
 
 
-# ---- H2: trailers and gRPC -------------------------------------------------------------------------------
+# ---- H2: trailers, and gRPC's shapes (calls: test_grpc.py) ------------------------------------------------
 
 
 @pytest.mark.parametrize("back", ["h1", "h2"])
@@ -208,37 +195,6 @@ def test_H2_01_trailers_arrive_both_ways(sandbox, origin, back):
         stream = peer.connection.request("POST", path, end=False).send(b"abc").end([("x-checksum", "9")])
         assert stream.reply().status == 200
         assert [(n.lower(), v) for n, v in origin.last(path).trailers] == [("x-checksum", "9")]
-
-
-@pytest.fixture(scope="module")
-def grpc(world):
-    made = Grpc(world)
-    yield made
-    made.close()
-
-
-@pytest.mark.parametrize("tls", [True, False], ids=["tls", "H2_07_prior_knowledge"])
-def test_H2_01_every_kind_of_grpc_call(attach, world, grpc, tls):
-    box = attach(GRPC_POLICY)
-    script = shutil.copy(os.path.join(os.path.dirname(os.path.realpath(__file__)), "grpc_calls.py"), world.run)
-    asked = [
-        {"method": "Unary", "messages": [{"size": 200000}]},
-        {"method": "ServerStream", "messages": [{"count": 3, "ms": 300}]},
-        {"method": "ClientStream", "messages": [{"bytes": 50000}] * 20},
-        {"method": "Bidi", "messages": [{"n": 1}, {"n": 2}]},
-        {"method": "Fail", "messages": [{"code": 5}]},
-        {"method": "FailAfter", "messages": [{"count": 2, "code": 13}]},
-        {"method": "Unary", "repeat": 20},
-        {"method": "Hang", "messages": [{"who": f"h2-{tls}"}], "cancel_after": 0.3},
-    ]
-    target = ["grpc.test:50052"] if tls else ["grpc.test:50051", "--plain"]
-    done = box.run([PYTHON, "-I", script, *target], input=json.dumps(asked).encode(), check=True)
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one["code"] for one in told] == [0, 0, 0, 0, 5, 13, *[0] * 20, 1]
-    assert ["x-raw-bin", "00ff"] in told[0]["trailing"] and ["x-trailing", "end"] in told[4]["trailing"]
-    assert told[1]["at"][2] - told[1]["at"][0] > 0.4, "a stream is not held up"
-    assert told[2]["messages"][0]["sha256"] == hashlib.sha256(b"m" * 1000000).hexdigest()
-    until(lambda: f'gone {{"who": "h2-{tls}"}}' in grpc.log(), "the cancellation to arrive upstream")
 
 
 def test_H2_03_an_answer_of_trailers_alone_or_without_data(sandbox):

@@ -86,21 +86,33 @@ static void exchange_end(struct exchange *x, bool keep_origin)
 		leg_mark(c->leg);
 }
 
+/* Behind a 101 in TLS: FIN without a close_notify says that it was cut, and leaves what is on its way to arrive. */
+static bool exchange_cuts(const struct exchange *x)
+{
+	return x->switched && x->c->tls;
+}
+
 void exchange_abort(struct exchange *x)
 {
 	if (x->event.category == CATEGORY_NONE && !x->event.reason[0])
 		audit_text(x->event.reason, sizeof(x->event.reason), SLICE("broken off"));
 	record_request(x);
 	stream_done(&x->up);
-	origin_break(&x->upstream);
+	if (exchange_cuts(x))
+		origin_put(&x->upstream, false);
+	else
+		origin_break(&x->upstream);
 	exchange_free(x);
 }
 
 /* The client cannot be told more: code is that of HTTP/2. */
 static void exchange_break(struct exchange *x, uint32_t code)
 {
-	if (exchange_is_h1(x)) {
-		connection_break(x->c); /* connection_reap() aborts it */
+	if (exchange_is_h1(x)) { /* connection_reap() aborts it */
+		if (exchange_cuts(x))
+			connection_over(x->c);
+		else
+			connection_break(x->c);
 		return;
 	}
 	stream_reset(&x->down, code);
@@ -285,12 +297,17 @@ static uint64_t exchange_patience(const struct exchange *x)
 	return x->up_done ? TIME_RESPONSE_HEAD : TIME_UPLOAD;
 }
 
+static bool exchange_half(struct exchange *x)
+{
+	return x->up_ended || x->down_ended || stream_broken(&x->up) || stream_broken(&x->down);
+}
+
 /* Bytes of another protocol may be silent for ever; when one side has ended, the other has a deadline. */
 static void exchange_moved_on(struct exchange *x)
 {
 	if (!x->switched)
 		exchange_deadline(x, exchange_patience(x));
-	else if (x->up_ended || x->down_ended)
+	else if (exchange_half(x))
 		exchange_deadline(x, TIME_TUNNEL_HALF);
 	else
 		timer_stop(x->c->seat->worker->loop, &x->timer);
@@ -359,7 +376,7 @@ void exchange_step(struct exchange *x)
 {
 	struct connection *c = x->c;
 
-	if (exchange_is_h1(x) && c->leg->broken) {
+	if (exchange_is_h1(x) && c->leg->broken && !x->switched) {
 		connection_break(c);
 		return;
 	}

@@ -9,7 +9,8 @@
  * stops the other end. In HTTP/1, when the response is complete before the request is, the rest of the request is not
  * wanted any more, and both connections end with this exchange; in HTTP/2 only the stream does.
  *
- * Behind a 101 both directions are bytes, each until its own end.
+ * Behind a 101 both directions are bytes, each until its own end. There an end of the connection does not tell what was
+ * whole, so what came before a cut is still delivered; then both are broken off.
  */
 #include <errno.h>
 
@@ -46,8 +47,10 @@ static int relay_body(struct stream *from, struct stream *to, bool *moved)
 		if (room < RELAY_PIECE)
 			return stream_broken(to) ? -EPIPE : STREAM_WAIT;
 		r = stream_read(from, room, &data);
-		if (r == STREAM_END)
+		if (r == STREAM_END) {
+			*moved = true;
 			return relay_end(from, to);
+		}
 		if (r != STREAM_DATA)
 			return r;
 		if (stream_write(to, data) < 0)
@@ -55,6 +58,15 @@ static int relay_body(struct stream *from, struct stream *to, bool *moved)
 		stream_consumed(from, data.n);
 		*moved = true;
 	}
+}
+
+/* One side was cut: the other has not got all that came before. */
+static bool relay_delivers(const struct exchange *x, struct stream *to, struct relay_outcome *ret)
+{
+	if (!x->switched || stream_broken(to) || stream_sent(to))
+		return false;
+	ret->moved = true;
+	return true;
 }
 
 /* ---- up */
@@ -72,7 +84,7 @@ static enum relay_result relay_up(struct exchange *x, struct relay_outcome *ret)
 			return RELAY_BAD_BODY;
 		}
 		if (r == -ECONNRESET)
-			return RELAY_GONE;
+			return relay_delivers(x, &x->up, ret) ? RELAY_WAIT : RELAY_GONE;
 		x->up_ended = r == STREAM_END;
 	}
 	x->up_done = x->up_ended && stream_sent(&x->up);
@@ -192,6 +204,8 @@ static enum relay_result relay_down(struct exchange *x, struct relay_outcome *re
 		r = relay_body(&x->up, &x->down, &ret->moved);
 		if (r == -EBADMSG)
 			return relay_failed(ret, "the response body is malformed or cut short");
+		if (r == -ECONNRESET && relay_delivers(x, &x->down, ret))
+			return RELAY_WAIT;
 		if (r == -ECONNRESET) {
 			ret->detail = "the server broke the response off";
 			return RELAY_RESET;
@@ -205,13 +219,24 @@ static enum relay_result relay_down(struct exchange *x, struct relay_outcome *re
 	return RELAY_DONE;
 }
 
+/* The client is gone. */
+static enum relay_result relay_rest(struct exchange *x, struct relay_outcome *ret)
+{
+	enum relay_result r;
+
+	if (!x->switched || stream_broken(&x->up))
+		return RELAY_GONE;
+	r = relay_up(x, ret);
+	return r == RELAY_WAIT && x->up_done ? RELAY_GONE : r;
+}
+
 enum relay_result relay_step(struct exchange *x, struct relay_outcome *ret)
 {
 	enum relay_result r;
 
 	*ret = (struct relay_outcome){0};
 	if (stream_broken(&x->down))
-		return RELAY_GONE;
+		return relay_rest(x, ret);
 	r = relay_up(x, ret);
 	if (r == RELAY_WAIT)
 		r = relay_down(x, ret);

@@ -136,7 +136,7 @@ static inline int stream_finish(struct stream *s, const struct msg *trailers)
 	return s->codec->finish(s, trailers);
 }
 
-/* All that was written is out of the stream's hands. */
+/* All that was written is out of the stream's hands; behind a 101, with the kernel. */
 static inline bool stream_sent(struct stream *s)
 {
 	return s->codec->sent(s);

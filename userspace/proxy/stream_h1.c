@@ -215,7 +215,7 @@ static int stream_h1_finish(struct stream *s, const struct msg *trailers)
 static bool stream_h1_sent(struct stream *s)
 {
 	stream_h1_push(s);
-	return !buf_used(&s->out);
+	return !buf_used(&s->out) && (!s->raw || leg_drained(s->leg));
 }
 
 static bool stream_h1_broken(struct stream *s)
