@@ -24,7 +24,7 @@ class Daemon:
         self.world, self.port = world, port
         self.folder = os.path.join(world.run, name)
         self.cgroup = os.path.join(world.cgroup, f"server-{name}")
-        os.mkdir(self.folder)
+        os.makedirs(self.folder, exist_ok=True)  # a port may be served twice, one after the other
         os.mkdir(self.cgroup)
         os.chmod(self.folder, 0o755)
         self.process = None

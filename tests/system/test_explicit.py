@@ -65,7 +65,7 @@ def test_CAP_09_a_proxy_by_a_name_that_no_rule_opens(box, stack, arrived):
     event = of_connection(stack, mark, sandbox=box.id)
     assert (event["asked"], event["target"], event["host"], event["rule"], event["decision"]) == (
         "198.19.255.254:3128", "api.test:443", "api.test", "web", "allow")
-    assert event["protocols"] == ["tcp", "tls", "http/1.1"]
+    assert event["protocols"] == ["tcp", "tls", "h2"]
 
 
 def test_CAP_09_git_by_its_own_setting_with_the_real_password(box, origin):
@@ -300,7 +300,6 @@ RAW = {
     "SOCKS 4": b"\x04\x01\x01\xbb\xcb\x00\x71\x0a\x00",
     "SOCKS 5": b"\x05\x01\x00",
     "SSLv2": bytes.fromhex("802e0100020015000000100100800200800300800400800500800600400700c0") + bytes(16),
-    "h2 by prior knowledge": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 }
 
 

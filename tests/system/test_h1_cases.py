@@ -325,6 +325,6 @@ def test_H1_19_HTTP_1_0_gets_the_final_reply_alone(connection, hints):
 
 
 def test_H1_19_curl_shows_both(sandbox, hints):
-    done = sandbox.curl("-v", "https://api.test/hints", check=True)
+    done = sandbox.curl("--http1.1", "-v", "https://api.test/hints", check=True)
     assert done.stdout.encode() == pattern(16)
     assert done.stderr.count("103 Early Hints") == 2 and done.stderr.count("< HTTP/1.1 200") == 1

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """link.sock: what a daemon may say of taking over, and when. Hand-overs of real daemons are in test_hand_over.py."""
 import os
+import signal
 import struct
 import subprocess
 import sys

@@ -120,7 +120,7 @@ def test_a_denied_path_is_denied_in_each_spelling(ask, world, target):
     ("POST", "/acme/issues", None), ("POST", "/acme/x", "path-denied"), ("HEAD", "/acme/x", None), ("PUT", "/acme/x", "method-denied"),
     ("PUT", "/acme/../x", "bad-request"), ("get", "/acme/x", "method-denied"), ("OPTIONS", "*", "method-denied"),
     ("TRACE", "/acme/x", "method-denied"), ("TRACK", "/acme/x", "method-denied"), ("CONNECT", "api.test:443", "bad-request"),
-    ("GET", "http://api.test/x", "bad-request"), ("GET", "http://api.test/acme/../x", "bad-request"),
+    ("GET", "http://api.test/acme/../x", "bad-request"),
 ])
 def test_method_and_path_have_to_match_one_rule(ask, world, method, target, category):
     watch = world.watch()

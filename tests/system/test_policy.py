@@ -22,7 +22,7 @@ SHARED = "198.19.255.254"  # the address of names that no rule opens
 @pytest.mark.parametrize("scheme", ["https", "http"])
 def test_POL_01_a_denial_says_so_in_words(sandbox, world, stack, scheme):
     watch, mark = world.watch(), stack.audit_mark()
-    done = sandbox.curl("-D", "-", f"{scheme}://denied.test/", check=True)
+    done = sandbox.curl("--http1.1", "-D", "-", f"{scheme}://denied.test/", check=True)
     head, _, body = done.stdout.replace("\r", "").partition("\n\n")
     assert head.startswith("HTTP/1.1 403")
     assert "content-type: application/json" in head.lower()

@@ -240,10 +240,9 @@ def test_WS_04_SPDY_is_relayed_raw_and_repeated_fields_keep_their_order(sandbox,
         assert connection.exactly(7) == b"\x80\x03first"
         assert connection.exactly(9) == b"\x80\x03\0\x01early"
         every = bytes(range(256)) * 4000 + b"GET / HTTP/1.1\r\nHost: denied.test\r\n\r\n"
-        sender = threading.Thread(target=connection.send, args=[every])
-        sender.start()
-        assert connection.exactly(len(every)) == every
-        sender.join()
+        for at in range(0, len(every), 1 << 16):  # a TLS socket of python's bears one thread
+            connection.send(every[at : at + (1 << 16)])
+            assert connection.exactly(len(every[at : at + (1 << 16)])) == every[at : at + (1 << 16)]
     seen = origin.last(path)
     assert seen.values("x-stream-protocol-version") == VERSIONS and seen.value("upgrade") == "SPDY/3.1"
 
@@ -358,10 +357,9 @@ def test_WS_07_compressed_messages_are_as_they_were_sent(sandbox, origin, way, p
         for message in messages[:25]:  # one by one, then all at once: contexts live through both
             ws.send(message)
             assert ws.receive() == message
-        sender = threading.Thread(target=lambda: [ws.send(message, pieces=2) for message in messages[25:]])
-        sender.start()
+        for message in messages[25:]:
+            ws.send(message, pieces=2)
         assert [ws.receive() for _ in messages[25:]] == messages[25:]
-        sender.join()
         assert [bool(flags & websocket.RSV1) for flags, _, _ in ws.frames] == [back] * 50
     there = origin.last(path)
     assert there.value("sec-websocket-extensions") == wsclient.OFFER, "nothing was added or taken"
@@ -529,6 +527,48 @@ def test_what_a_client_said_before_an_end_without_a_goodbye_arrives(sandbox, ori
         until(lambda: len(ends) > turn, "the upstream's end, without a goodbye")
         assert (len(b"".join(said)), b"".join(said) == pattern(200_000)) == (200_000, True)
         said.clear()
+
+
+def test_however_they_end_nothing_is_left(sandbox, stack, origin):
+    """Both orders of every two ends, with bytes on their way that nobody reads."""
+    go = {}
+
+    def ends(exchange):
+        kind, name = exchange.request.path.split("/")[2:]
+        switched(exchange, first=pattern(100_000))
+        go[name].wait(10)
+        if kind == "reset":
+            vanish(exchange)
+        elif kind == "cut":
+            exchange.sock.shutdown(socket.SHUT_RDWR)
+
+    def left():
+        return stack.get(f"/v1/sandboxes/{sandbox.id}")["counters"]["open"]
+
+    origin.on("/ends/", ends)
+    until(lambda: not left(), "those of other tests to be gone", 20)
+    before, number = stack.descriptors(), 0
+    for way in WAYS:
+        for ours in ("reset", "cut", "close"):
+            for theirs in ("reset", "cut", "close"):
+                for first in ("client", "server"):
+                    number += 1
+                    name = str(number)
+                    go[name] = threading.Event()
+                    connection = RAW[way](sandbox)
+                    assert upgrade(connection, f"/ends/{theirs}/{name}", "raw/1").status == 101
+                    connection.send(pattern(30_000))
+                    if first == "server":
+                        go[name].set()
+                    if ours == "reset":
+                        vanish(connection)
+                    elif ours == "cut":
+                        connection.sock.shutdown(socket.SHUT_RDWR)
+                    connection.close()
+                    go[name].set()
+    until(lambda: not left(), "all of them to end", 20)
+    origin.drop_connections()
+    until(lambda: stack.descriptors() <= before, "their descriptors to be closed")
 
 
 @ways

@@ -198,7 +198,10 @@ static void exchange_expired(struct timer *t)
 		return;
 	if (!x->headed)
 		origin_shun(&x->upstream); /* it may be dead, without a word: others need not find out one by one */
-	if (x->state == EXCHANGE_RELAY && !x->up_done)
+	if (x->switched)
+		exchange_fail(x, CATEGORY_UPSTREAM_TIMEOUT,
+			"one side had ended, and the other stood still");
+	else if (x->state == EXCHANGE_RELAY && !x->up_done)
 		exchange_fail(x, CATEGORY_BAD_REQUEST, "the request body did not arrive in time");
 	else
 		exchange_fail(x, CATEGORY_UPSTREAM_TIMEOUT, "the server did not answer in time");
@@ -297,17 +300,17 @@ static uint64_t exchange_patience(const struct exchange *x)
 	return x->up_done ? TIME_RESPONSE_HEAD : TIME_UPLOAD;
 }
 
-static bool exchange_half(struct exchange *x)
-{
-	return x->up_ended || x->down_ended || stream_broken(&x->up) || stream_broken(&x->down);
-}
-
-/* Bytes of another protocol may be silent for ever; when one side has ended, the other has a deadline. */
+/*
+ * Bytes of another protocol may be silent for ever; when one side has ended, the other has a deadline, and when one was
+ * cut, what we still have to send.
+ */
 static void exchange_moved_on(struct exchange *x)
 {
 	if (!x->switched)
 		exchange_deadline(x, exchange_patience(x));
-	else if (exchange_half(x))
+	else if (stream_broken(&x->up) || stream_broken(&x->down))
+		exchange_deadline(x, TIME_UPLOAD);
+	else if (x->up_ended || x->down_ended)
 		exchange_deadline(x, TIME_TUNNEL_HALF);
 	else
 		timer_stop(x->c->seat->worker->loop, &x->timer);
