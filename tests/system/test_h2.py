@@ -136,6 +136,17 @@ def test_many_streams_of_one_connection_do_not_mix(sandbox, back):
             assert stream.reply().body == pattern(number * 1700)
 
 
+def test_more_requests_than_one_upstream_takes_wait_for_it(sandbox):
+    """Of several connections, at once, while there is none to the upstream."""
+    connections = [client.h2(sandbox, *H2) for _ in range(6)]
+    try:
+        streams = [connection.request(path="/echo/many-wait") for _ in range(60) for connection in connections]
+        assert [stream.reply().status for stream in streams] == [200] * 360
+    finally:
+        for connection in connections:
+            connection.close()
+
+
 def test_a_slow_reader_of_one_stream_does_not_stall_the_others(sandbox):
     with client.h2(sandbox, *H2) as connection:
         slow = connection.request(path="/bytes/5000000")
