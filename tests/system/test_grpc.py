@@ -100,13 +100,13 @@ def test_H2_03_a_status_without_any_message(box, grpc, way):
 
 @ways
 def test_large_messages_both_ways(box, grpc, way):
-    asked = [{"method": "Unary", "messages": [{"size": 4_000_000}]},
-             {"method": "ClientStream", "messages": [{"bytes": 4_000_000}] * 4},
-             {"method": "Bidi", "messages": [{"bytes": 3_000_000}] * 3}]
+    asked = [{"method": "Unary", "messages": [{"size": 2_000_000}]},
+             {"method": "ClientStream", "messages": [{"bytes": 2_000_000}] * 4},
+             {"method": "Bidi", "messages": [{"bytes": 2_000_000}] * 3}]
     one, up, both = calls(box, WAYS[way], asked)
-    assert len(one["messages"][0]["pad"]) == 4_000_000
-    assert up["messages"][0]["sha256"] == hashlib.sha256(b"m" * 16_000_000).hexdigest()
-    assert both["messages"] == [{"bytes": 3_000_000}] * 3
+    assert len(one["messages"][0]["pad"]) == 2_000_000
+    assert up["messages"][0]["sha256"] == hashlib.sha256(b"m" * 8_000_000).hexdigest()
+    assert both["messages"] == [{"bytes": 2_000_000}] * 3
 
 
 @ways

@@ -177,12 +177,18 @@ def test_WS_01_a_slow_reader_holds_the_server_up_and_loses_nothing(sandbox, orig
         assert connection.ended()
 
 
-IDLE = 130 if os.environ.get("SALLYPORT_SOAK") else 3  # seconds; over every deadline that a request or a connection has
+IDLE = 130 if os.environ.get("SALLYPORT_SOAK") else 1  # seconds; over every deadline that a request or a connection has
 
 
-def test_WS_01_idle_and_then_as_before(sandbox):
+def test_WS_01_idle_and_then_as_before(sandbox, origin):
     """Longer than the time that a response, a request body or a kept connection has, without a byte either way."""
-    with client.wss(sandbox) as talks, client.ws(sandbox) as quiet:
+
+    def patient(exchange):
+        exchange.sock.settimeout(None)
+        websocket.echo(exchange)
+
+    origin.on("/ws/patient", patient)
+    with client.wss(sandbox, "/ws/patient") as talks, client.ws(sandbox, "/ws/patient") as quiet:
         talks.send("begun")
         assert talks.receive() == "begun"
         time.sleep(IDLE)  # what the case is about
