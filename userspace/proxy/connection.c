@@ -416,8 +416,6 @@ static void connection_streams_wait(struct connection *c)
 				      : c->exchanges		   ? CONNECTION_WAITS_EXCHANGES
 								   : CONNECTION_WAITS_NOTHING;
 
-	if (waits == CONNECTION_WAITS_NOTHING && !c->requests)
-		waits = CONNECTION_WAITS_START; /* a preface alone asks for nothing */
 	if (waits == c->waits)
 		return;
 	c->waits = waits;
