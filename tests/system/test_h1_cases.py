@@ -195,7 +195,7 @@ def test_H1_07_a_large_upload_is_not_held(sandbox, stack, origin):
         digest, left = hashlib.sha256(), int(exchange.request.value("content-length"))
         exchange.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         while left:
-            piece = exchange._reader.exactly(min(left, 1 << 16))
+            piece = exchange.reader.exactly(min(left, 1 << 16))
             exchange.request.connection.received.clear()  # the record is not what is measured
             digest.update(piece)
             left -= len(piece)
