@@ -121,7 +121,8 @@ static void names_for_upstream(void **state)
 	memset(big, 'a', sizeof(big));
 	assert_int_equal(
 		tls_client_engine(client, &rx, &tx, slice_of("a\0b", 3), NULL, false, &e), -EINVAL);
-	assert_int_equal(tls_client_engine(client, &rx, &tx, slice_of("", 0), NULL, false, &e), -EINVAL);
+	assert_int_equal(
+		tls_client_engine(client, &rx, &tx, slice_of("", 0), NULL, false, &e), -EINVAL);
 	assert_int_equal(
 		tls_client_engine(client, &rx, &tx, slice_of(big, 254), NULL, false, &e), -EINVAL);
 	assert_null(e);

@@ -356,8 +356,9 @@ static void what_may_go_first(void **state)
 	assert_int_equal(tls_client_new(own_trust, &own_client), 0);
 	tls_trust_unref(own_trust);
 	assert_int_equal(tls_server_engine(own_server, &p.s.rx, &p.s.tx, choose, &p, &p.s.e), 0);
-	assert_int_equal(
-		tls_client_engine(own_client, &p.c.rx, &p.c.tx, SLICE("a.test"), NULL, false, &p.c.e), 0);
+	assert_int_equal(tls_client_engine(own_client, &p.c.rx, &p.c.tx, SLICE("a.test"), NULL,
+				 false, &p.c.e),
+		0);
 	tls_server_free(own_server);
 	tls_client_free(own_client);
 	assert_int_equal(mint_leaf(own_ca, SLICE("a.test"), NULL, now, &leaf), 0);

@@ -107,8 +107,8 @@ static const struct {
 	/* the same for paths */
 	{START HOST "X-Original-URL: /admin\r\nx-rewrite-url: /admin\r\nX: 1\r\n" END, "a.test", 80,
 		PATHS, START OWN "X: 1\r\n" END},
-	{START HOST "X-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n" END, "a.test", 80, METHODS,
-		START OWN "X-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n" END},
+	{START HOST "X-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n" END, "a.test", 80,
+		METHODS, START OWN "X-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n" END},
 };
 
 static struct host host_of(const char *text)

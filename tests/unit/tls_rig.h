@@ -123,7 +123,8 @@ static inline void pair_init(struct pair *p, size_t tx)
 static inline void pair_client(struct pair *p, const char *host, const struct addr *ip)
 {
 	assert_int_equal(
-		tls_client_engine(client, &p->c.rx, &p->c.tx, slice_str(host), ip, false, &p->c.e), 0);
+		tls_client_engine(client, &p->c.rx, &p->c.tx, slice_str(host), ip, false, &p->c.e),
+		0);
 }
 
 /* A client of another taste, on a context that the caller made. */

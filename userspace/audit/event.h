@@ -55,7 +55,7 @@ enum audit_kind {
 	X(UNIX, "unix")                                                                            \
 	X(DNS, "dns")                                                                              \
 	X(TLS, "tls")                                                                              \
-	X(HTTP1, "http/1.1") \
+	X(HTTP1, "http/1.1")                                                                       \
 	X(HTTP2, "h2")
 
 enum audit_protocol_index {

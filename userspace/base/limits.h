@@ -19,8 +19,10 @@ enum {
 	LIMIT_CONTROL_HEAD = 8192, /* a request to the control socket */
 	LIMIT_H2_BODY = 65536, /* received and not consumed, or written and not sent, one stream */
 	LIMIT_H2_WINDOW =
-		100 * 65536, /* the same, all streams of one session: none waits for others to be read */
-	LIMIT_H2_LEAST = 8192, /* of what a session may hold to send, for each stream whatever the others do */
+		100 *
+		65536, /* the same, all streams of one session: none waits for others to be read */
+	LIMIT_H2_LEAST =
+		8192, /* of what a session may hold to send, for each stream whatever the others do */
 	LIMIT_H2_LIBRARY = 4 << 20, /* the library's memory of one session */
 	LIMIT_PATH_PATTERN = 512, /* a pattern of paths, of a rule */
 
@@ -42,7 +44,8 @@ enum {
 	LIMIT_POOL_IDLE = 64, /* idle upstream connections of one worker */
 	LIMIT_SANDBOX_ID = 63, /* characters of a sandbox's id */
 	LIMIT_EXCHANGES = 1024, /* of one sandbox on one worker, those of HTTP/2 */
-	LIMIT_H2_STREAMS = 100, /* at once in one session, RFC 9113 section 6.5.2 recommends no fewer */
+	LIMIT_H2_STREAMS =
+		100, /* at once in one session, RFC 9113 section 6.5.2 recommends no fewer */
 	LIMIT_H2_HEADS = 8, /* of one stream, come and not taken: interim responses */
 	LIMIT_H2_CONTINUATIONS = 16, /* frames that one field block is continued in */
 	LIMIT_H2_SETTINGS = 32, /* entries of one SETTINGS frame */

@@ -25,8 +25,10 @@ struct msg {
 	/* a request has these, a response has status */
 	struct slice method;
 	struct slice target; /* as written; :path */
-	struct slice scheme, authority; /* of HTTP/2's pseudo-fields; as parsed empty in HTTP/1, as written Host */
-	struct slice upgrade; /* as written: the protocols that Upgrade names on this connection (HTTP/1); empty = none */
+	struct slice scheme,
+		authority; /* of HTTP/2's pseudo-fields; as parsed empty in HTTP/1, as written Host */
+	struct slice
+		upgrade; /* as written: the protocols that Upgrade names on this connection (HTTP/1); empty = none */
 	uint16_t status;
 	struct slice reason;
 

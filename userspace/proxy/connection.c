@@ -43,7 +43,8 @@
 
 #define TO(state) (1u << CONNECTION_##state)
 static const uint16_t connection_next[] = {
-	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(STREAMS) | TO(DNS) | TO(TUNNEL) | TO(DRAIN) | TO(DEAD),
+	[CONNECTION_NEW] = TO(HANDSHAKE) | TO(HEAD) | TO(STREAMS) | TO(DNS) | TO(TUNNEL) |
+			   TO(DRAIN) | TO(DEAD),
 	[CONNECTION_HANDSHAKE] = TO(HEAD) | TO(STREAMS) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_HEAD] = TO(NEW) | TO(EXCHANGE) | TO(DRAIN) | TO(DEAD),
 	[CONNECTION_EXCHANGE] = TO(HEAD) | TO(DRAIN) | TO(DEAD),
@@ -413,7 +414,7 @@ void connection_streams(struct connection *c)
 static void connection_streams_wait(struct connection *c)
 {
 	enum connection_waits waits = session_in_head(&c->session) ? CONNECTION_WAITS_HEAD
-				      : c->exchanges		   ? CONNECTION_WAITS_EXCHANGES
+				      : c->exchanges               ? CONNECTION_WAITS_EXCHANGES
 								   : CONNECTION_WAITS_NOTHING;
 
 	if (waits == c->waits)
@@ -423,7 +424,8 @@ static void connection_streams_wait(struct connection *c)
 	if (waits == CONNECTION_WAITS_EXCHANGES)
 		timer_stop(c->seat->worker->loop, &c->timer);
 	else
-		connection_deadline(c, waits == CONNECTION_WAITS_NOTHING ? TIME_RELAX : TIME_REQUEST_HEAD);
+		connection_deadline(
+			c, waits == CONNECTION_WAITS_NOTHING ? TIME_RELAX : TIME_REQUEST_HEAD);
 }
 
 static void connection_streams_step(struct connection *c)

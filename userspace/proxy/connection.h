@@ -52,7 +52,8 @@ struct connection {
 	struct connection *next_dead;
 	enum connection_state state;
 	struct leg *leg;
-	struct exchange *exchanges; /* one in CONNECTION_EXCHANGE, any number in CONNECTION_STREAMS */
+	struct exchange
+		*exchanges; /* one in CONNECTION_EXCHANGE, any number in CONNECTION_STREAMS */
 	struct session session; /* CONNECTION_STREAMS */
 	enum connection_waits waits; /* CONNECTION_STREAMS: what the deadline is for */
 	bool closing; /* CONNECTION_STREAMS: ends with the last exchange */

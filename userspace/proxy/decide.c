@@ -59,13 +59,16 @@ static int decide_host(
 {
 	static const char why[] = "Host" DECIDE_PLAIN_FORM;
 	const struct field *field = msg_find(m, SLICE("host"));
-	struct slice written = m->authority.n ? m->authority : field ? field->value : (struct slice){0};
+	struct slice written = m->authority.n ? m->authority
+			       : field        ? field->value
+					      : (struct slice){0};
 	struct authority authority = {.port = 0};
 
 	if (!field && !m->authority.n)
 		return 0;
 	if (field && m->authority.n && !slice_ieq(field->value, m->authority))
-		return decide_refuse(d, CATEGORY_BAD_REQUEST, "Host and :authority name different hosts");
+		return decide_refuse(
+			d, CATEGORY_BAD_REQUEST, "Host and :authority name different hosts");
 	(void)authority_parse(written, &authority); /* what is none has no host to read */
 	if (decide_name(&authority, why, d, ret) < 0)
 		return -1;

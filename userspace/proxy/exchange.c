@@ -135,7 +135,7 @@ static int exchange_tell(struct exchange *x, const struct refusal *r)
 	else if (!end)
 		e = -EPIPE;
 	e = e || end ? e : stream_finish(&x->down, NULL);
-	refused_done(&refused);
+	refuse_done(&refused);
 	return e;
 }
 
@@ -197,7 +197,8 @@ static void exchange_expired(struct timer *t)
 	if (c->state == CONNECTION_DEAD)
 		return;
 	if (!x->headed)
-		origin_shun(&x->upstream); /* it may be dead, without a word: others need not find out one by one */
+		origin_shun(
+			&x->upstream); /* it may be dead, without a word: others need not find out one by one */
 	if (x->switched)
 		exchange_fail(x, CATEGORY_UPSTREAM_TIMEOUT,
 			"one side had ended, and the other stood still");
@@ -213,7 +214,8 @@ static struct exchange *exchange_new(struct connection *c)
 	struct worker *w = c->seat->worker;
 	struct exchange *x = NULL;
 
-	if (!worker_share_used(w->exchanges.used, w->exchanges.max, c->seat->exchanges, w->seats.used))
+	if (!worker_share_used(
+		    w->exchanges.used, w->exchanges.max, c->seat->exchanges, w->seats.used))
 		x = slab_take(&w->exchanges);
 	if (!x)
 		return NULL;

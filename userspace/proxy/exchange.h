@@ -27,7 +27,8 @@ struct exchange {
 	struct stream down, up; /* towards the client, and the upstream */
 	struct origin_user upstream;
 	struct credset *credentials; /* the snapshot that the swap was judged by */
-	struct head head; /* the rewritten request; may hold a secret, and is kept until there is a response */
+	struct head
+		head; /* the rewritten request; may hold a secret, and is kept until there is a response */
 	struct upgrade upgrade; /* what the request offers */
 
 	struct host host;

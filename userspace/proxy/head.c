@@ -15,7 +15,8 @@ void head_init(struct head *h)
 
 static size_t head_size(const struct msg *m)
 {
-	size_t n = m->method.n + m->target.n + m->scheme.n + m->authority.n + m->upgrade.n + m->reason.n;
+	size_t n = m->method.n + m->target.n + m->scheme.n + m->authority.n + m->upgrade.n +
+		   m->reason.n;
 
 	for (unsigned i = 0; i < m->nfields; i++)
 		n += m->fields[i].name.n + m->fields[i].value.n;

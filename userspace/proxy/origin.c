@@ -229,10 +229,10 @@ static void origin_secure(struct origin *o)
 	struct tls_client *client = worker_tls_client(o->seat, ca);
 	struct tls_engine *tls;
 
-	if (!client || tls_client_engine(client, &o->leg->rx, &o->leg->tx,
-			       slice_of(o->host.text, o->host.n),
-			       o->host.is_ip ? &o->host.ip : NULL,
-			       o->item.key.version == ORIGIN_ANY, &tls) < 0) {
+	if (!client ||
+		tls_client_engine(client, &o->leg->rx, &o->leg->tx,
+			slice_of(o->host.text, o->host.n), o->host.is_ip ? &o->host.ip : NULL,
+			o->item.key.version == ORIGIN_ANY, &tls) < 0) {
 		origin_fail(o, CATEGORY_UPSTREAM_TLS, "no TLS context");
 		return;
 	}

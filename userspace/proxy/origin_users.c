@@ -115,7 +115,8 @@ void origin_scatter(struct origin *o)
 
 		origin_part(u);
 		if (!origin_begin(o->seat, &o->item.key, &o->host, u))
-			u->events->ready(u, CATEGORY_LIMIT, "too many connections or lookups of this sandbox");
+			u->events->ready(u, CATEGORY_LIMIT,
+				"too many connections or lookups of this sandbox");
 	}
 }
 
@@ -137,7 +138,8 @@ static void origin_key(struct seat *seat, const struct origin_want *want, struct
 static bool origin_usable(struct origin *o)
 {
 	if (o->session.h2)
-		return session_takes(&o->session) && !o->leg->ended && !o->leg->broken && !o->leg->eof;
+		return session_takes(&o->session) && !o->leg->ended && !o->leg->broken &&
+		       !o->leg->eof;
 	return leg_readable(o->leg).n == 0 && !o->leg->ended && !o->leg->broken && !o->leg->eof;
 }
 
@@ -216,7 +218,8 @@ bool origin_get(struct seat *seat, const struct origin_want *want, struct origin
 		o->state = ORIGIN_READY;
 		timer_stop(w->loop, &o->timer);
 		origin_join(o, user);
-		user->told = true; /* by the answer: origin_ready() may be telling the others just now */
+		user->told =
+			true; /* by the answer: origin_ready() may be telling the others just now */
 		return true;
 	}
 	o = want->fresh ? NULL : origin_dialled(w, &key);
@@ -227,7 +230,8 @@ bool origin_get(struct seat *seat, const struct origin_want *want, struct origin
 	if (!origin_begin(seat, &key, want->host, user))
 		return false;
 	if (!want->fresh)
-		(void)pool_put(&w->dials, &user->origin->item); /* what falls out is dialled alone */
+		(void)pool_put(
+			&w->dials, &user->origin->item); /* what falls out is dialled alone */
 	return true;
 }
 
@@ -244,7 +248,8 @@ void origin_break(struct origin_user *user)
 {
 	struct origin *o = user->origin;
 
-	if (o && !o->session.h2 && o->users == user && !user->next) /* else it is being dialled for others as well */
+	if (o && !o->session.h2 && o->users == user &&
+		!user->next) /* else it is being dialled for others as well */
 		o->reset = true;
 	origin_put(user, false);
 }

@@ -73,7 +73,8 @@ static int refuse_text(const struct refusal *r, const char *message, struct buf 
 
 static void refuse_field(struct msg *m, const char *name, const char *value)
 {
-	m->fields[m->nfields++] = (struct field){.name = slice_str(name), .value = slice_str(value)};
+	m->fields[m->nfields++] =
+		(struct field){.name = slice_str(name), .value = slice_str(value)};
 }
 
 /* Percent-encoded, as grpc-message is (gRPC over HTTP/2, "Responses"). */
@@ -128,7 +129,7 @@ int refuse_make(const struct refusal *r, struct refused *ret)
 	return e;
 }
 
-void refused_done(struct refused *r)
+void refuse_done(struct refused *r)
 {
 	buf_done(&r->body);
 }
@@ -140,7 +141,7 @@ int refuse_write(const struct refusal *r, struct buf *out)
 
 	e = e ? e : h1_write_response(out, &refused.msg, &(struct h1_write_how){.close = true});
 	e = e ? e : buf_append(out, buf_slice(&refused.body));
-	refused_done(&refused);
+	refuse_done(&refused);
 	return e;
 }
 

@@ -32,9 +32,9 @@ struct refused {
 	char length[12];
 };
 
-/* 0, or -ENOMEM. refused_done() in any case. */
+/* 0, or -ENOMEM. refuse_done() in any case. */
 int refuse_make(const struct refusal *r, struct refused *ret);
-void refused_done(struct refused *r);
+void refuse_done(struct refused *r);
 
 /* The whole response in HTTP/1, which ends the connection. 0 or -errno. */
 int refuse_write(const struct refusal *r, struct buf *out);

@@ -101,7 +101,8 @@ static enum relay_result relay_failed(struct relay_outcome *ret, const char *det
 }
 
 /* The final head. */
-static enum relay_result relay_final(struct exchange *x, const struct msg *m, struct relay_outcome *ret)
+static enum relay_result relay_final(
+	struct exchange *x, const struct msg *m, struct relay_outcome *ret)
 {
 	struct msg out;
 	int r;
@@ -113,7 +114,9 @@ static enum relay_result relay_final(struct exchange *x, const struct msg *m, st
 	x->down_ended = m->framing == FRAMING_NONE;
 	rewrite_response_head(m, &out);
 	r = stream_send_head(&x->down, &out, x->down_ended);
-	x->headed = r == 0 || stream_is_h1(&x->down); /* HTTP/2 takes a head or nothing: it can still be refused */
+	x->headed = r == 0 ||
+		    stream_is_h1(
+			    &x->down); /* HTTP/2 takes a head or nothing: it can still be refused */
 	if (r < 0)
 		return relay_failed(ret, "the response head cannot be forwarded");
 	head_done(&x->head); /* no second try from here on, and no use for what it holds */
@@ -121,7 +124,8 @@ static enum relay_result relay_final(struct exchange *x, const struct msg *m, st
 }
 
 /* 101: from here on bytes. */
-static enum relay_result relay_switch(struct exchange *x, const struct msg *m, struct relay_outcome *ret)
+static enum relay_result relay_switch(
+	struct exchange *x, const struct msg *m, struct relay_outcome *ret)
 {
 	struct msg out;
 
@@ -139,7 +143,8 @@ static enum relay_result relay_switch(struct exchange *x, const struct msg *m, s
 }
 
 /* 1xx: forwarded to clients that know them (RFC 9110 section 15.2). */
-static enum relay_result relay_interim(struct exchange *x, const struct msg *m, struct relay_outcome *ret)
+static enum relay_result relay_interim(
+	struct exchange *x, const struct msg *m, struct relay_outcome *ret)
 {
 	struct msg out;
 

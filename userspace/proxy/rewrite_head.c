@@ -38,7 +38,8 @@ static struct slice rewrite_authority(const struct rewrite_request *r, struct re
 	int n = snprintf(ret->authority, sizeof(ret->authority), v6 ? "[%s]" : "%s", r->host->text);
 
 	if (r->port != (r->tls ? 443 : 80))
-		n += snprintf(ret->authority + n, sizeof(ret->authority) - (size_t)n, ":%u", r->port);
+		n += snprintf(
+			ret->authority + n, sizeof(ret->authority) - (size_t)n, ":%u", r->port);
 	return slice_of(ret->authority, (size_t)n);
 }
 
@@ -50,8 +51,8 @@ static bool rewrite_drops_trailer(const struct msg *m, const struct field *f)
 
 static bool rewrite_drops(const struct rewrite_request *r, const struct field *f)
 {
-	if (rewrite_drops_trailer(r->msg, f) || fields_hop(f->name) || slice_ieq(f->name, SLICE("host")) ||
-		fields_named_by_connection(r->msg, f->name))
+	if (rewrite_drops_trailer(r->msg, f) || fields_hop(f->name) ||
+		slice_ieq(f->name, SLICE("host")) || fields_named_by_connection(r->msg, f->name))
 		return true;
 	if (r->judges_methods &&
 		rewrite_is_in(f->name, rewrite_overrides, ARRAY_SIZE(rewrite_overrides)))
@@ -76,7 +77,8 @@ static void rewrite_start(const struct msg *m, struct msg *ret)
 /* In HTTP/2 the head's END_STREAM says that there is no content; HTTP/1 wants it in words (RFC 9110 section 8.6). */
 static bool rewrite_says_empty(const struct msg *m)
 {
-	return m->authority.n && m->framing == FRAMING_NONE && !msg_find(m, SLICE("content-length")) &&
+	return m->authority.n && m->framing == FRAMING_NONE &&
+	       !msg_find(m, SLICE("content-length")) &&
 	       (slice_eq(m->method, SLICE("POST")) || slice_eq(m->method, SLICE("PUT")) ||
 		       slice_eq(m->method, SLICE("PATCH")));
 }
@@ -102,8 +104,8 @@ void rewrite_request_head(const struct rewrite_request *r, struct rewritten *ret
 			.name = f->name, .value = value, .secret = value.p != f->value.p};
 	}
 	if (rewrite_says_empty(r->msg) && out->nfields < LIMIT_FIELDS)
-		out->fields[out->nfields++] = (struct field){
-			.name = SLICE("content-length"), .value = SLICE("0")};
+		out->fields[out->nfields++] =
+			(struct field){.name = SLICE("content-length"), .value = SLICE("0")};
 }
 
 void rewrite_response_head(const struct msg *m, struct msg *ret)

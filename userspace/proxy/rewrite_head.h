@@ -17,7 +17,8 @@ struct host;
 struct rewrite_request {
 	const struct msg *msg;
 	struct slice path; /* origin-form */
-	const struct host *host; /* becomes authority, with the port unless it is the scheme's own */
+	const struct host
+		*host; /* becomes authority, with the port unless it is the scheme's own */
 	uint16_t port;
 	bool tls;
 	bool judges_methods; /* a rule has methods: override fields must not smuggle another one past it */

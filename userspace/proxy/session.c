@@ -37,7 +37,8 @@ static uint64_t session_now(void *user)
 static const struct h2_events session_h2_events = {
 	.opened = session_opened, .changed = session_stream_changed, .now = session_now};
 
-int session_start(struct session *s, bool server, struct leg *leg, const struct session_events *events, void *user)
+int session_start(struct session *s, bool server, struct leg *leg,
+	const struct session_events *events, void *user)
 {
 	*s = (struct session){.leg = leg, .events = events, .user = user};
 	buf_init(&s->out, LIMIT_TX);
@@ -94,7 +95,8 @@ static void session_feed(struct session *s)
 	}
 	leg_consume(s->leg, in.n);
 	if (leg_readable(s->leg).n) {
-		leg_mark(s->leg); /* a TLS engine held more than fits at once: nobody else will call */
+		leg_mark(
+			s->leg); /* a TLS engine held more than fits at once: nobody else will call */
 	} else if (leg_over(s->leg) && !s->gone) {
 		s->over = s->gone = true;
 		h2_session_eof(s->h2); /* every stream hears of it */

@@ -35,7 +35,8 @@ struct session {
 };
 
 /* `server`: towards a client. 0 or -ENOMEM. */
-int session_start(struct session *s, bool server, struct leg *leg, const struct session_events *events, void *user);
+int session_start(struct session *s, bool server, struct leg *leg,
+	const struct session_events *events, void *user);
 /* Reads what has come, tells it, writes what there is to write. False: it is over and all is written. */
 bool session_step(struct session *s);
 /* All streams go with it; their owners must have let go. */

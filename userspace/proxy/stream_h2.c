@@ -31,7 +31,8 @@ static int stream_h2_head(struct stream *s, struct msg *ret, const char **why)
 {
 	const struct msg *m = s->h2 ? h2_stream_head(s->h2) : NULL;
 
-	*why = "the server reset the stream or closed the connection before its response was complete";
+	*why = "the server reset the stream or closed the connection before its response was "
+	       "complete";
 	if (!m)
 		return stream_h2_nothing(s);
 	*ret = *m;
@@ -85,7 +86,8 @@ static int stream_h2_send_head(struct stream *s, const struct msg *m, bool end)
 	if (!m->takes_trailers || m->nfields == LIMIT_FIELDS)
 		return h2_session_request(s->session->h2, m, end, s, &s->h2);
 	with = *m;
-	with.fields[with.nfields++] = (struct field){.name = SLICE("te"), .value = SLICE("trailers")};
+	with.fields[with.nfields++] =
+		(struct field){.name = SLICE("te"), .value = SLICE("trailers")};
 	return h2_session_request(s->session->h2, &with, end, s, &s->h2);
 }
 

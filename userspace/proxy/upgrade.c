@@ -7,7 +7,8 @@
 /* h2c would be another version behind our back; TLS within the connection would be out of sight. */
 static bool upgrade_is_ours(struct slice protocol)
 {
-	return slice_ieq(protocol, SLICE("h2c")) || slice_ieq(slice_first(protocol, 4), SLICE("tls/"));
+	return slice_ieq(protocol, SLICE("h2c")) ||
+	       slice_ieq(slice_first(protocol, 4), SLICE("tls/"));
 }
 
 /* protocol-name ["/" protocol-version] */
@@ -15,7 +16,8 @@ static bool upgrade_is_protocol(struct slice s)
 {
 	size_t name = slice_find(s, '/');
 
-	return fields_token(slice_first(s, name)) && (name == s.n || fields_token(slice_skip(s, name + 1)));
+	return fields_token(slice_first(s, name)) &&
+	       (name == s.n || fields_token(slice_skip(s, name + 1)));
 }
 
 static void upgrade_add(struct upgrade *u, struct slice protocol)

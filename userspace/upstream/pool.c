@@ -8,7 +8,8 @@
 static bool pool_same(const struct pool_key *a, const struct pool_key *b)
 {
 	return a->seat == b->seat && a->trust == b->trust && a->credentials == b->credentials &&
-	       a->port == b->port && a->tls == b->tls && a->version == b->version && strcmp(a->host, b->host) == 0;
+	       a->port == b->port && a->tls == b->tls && a->version == b->version &&
+	       strcmp(a->host, b->host) == 0;
 }
 
 void pool_init(struct pool *p)
