@@ -61,7 +61,8 @@ BOTH_LANES = {
     "test_synthetic.py": ["under_a_tunnel", "by_its_synthetic", "without_SNI", "points_back", "in_flight"],
     "test_tunnel.py": [""],
     "test_tunnel_servers.py": [""],
-    "test_websocket.py": ["messages_flow", "said_all"],
+    "test_websocket.py": ["messages_flow"],
+    "test_websocket_ends.py": ["said_all"],
     "test_tls.py": ["TLS_01", "TLS_03", "TLS_13", "TLS_24", "many_records"],
 }
 
