@@ -150,10 +150,13 @@ class Session:
         self._write()
         if self._ending and not self._out:
             return False
-        readable, _, _ = select.select([self._sock, self._far], [self._sock] if self._out else [], [], IDLE)
-        if not readable and not self._out:
+        poll = select.poll()  # select() knows no descriptor above 1023, and one process runs many tests
+        poll.register(self._sock, select.POLLIN | (select.POLLOUT if self._out else 0))
+        poll.register(self._far, select.POLLIN)
+        ready = dict(poll.poll(IDLE * 1000))
+        if not ready and not self._out:
             raise TimeoutError("nothing came")
-        if self._far in readable:
+        if self._far.fileno() in ready:
             self._far.recv(4096)
         while True:
             try:

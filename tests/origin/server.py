@@ -68,6 +68,10 @@ class Origin:
     def on(self, path, behaviour):
         self._extra[path] = behaviour
 
+    def forget(self):
+        """What tests have added."""
+        self._extra.clear()
+
     def mark(self):
         return len(self.connections), sum(len(c.received) for c in self.connections)
 

@@ -121,12 +121,24 @@ def pytest_testnodedown(node):
     WORKERS.remove(node.gateway._io.popen.pid)
 
 
+ORIGINS = []  # of the world, when there is one
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_behaviour_stays():
+    """What the tests of one file teach an origin does not meet those of another in the same process."""
+    yield
+    for origin in ORIGINS:
+        origin.forget()
+
+
 @pytest.fixture(scope="session")
 def world():
     assert os.geteuid() == 0, "the system tests make namespaces: run them as root"
     topology.sweep()
     world = topology.Topology()
     try:
+        ORIGINS.append(world.origin)
         yield world
     finally:
         world.close()

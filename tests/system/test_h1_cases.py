@@ -203,12 +203,12 @@ def test_H1_07_a_large_upload_is_not_held(sandbox, stack, origin):
         seen["digest"] = digest.hexdigest()
         exchange.reply(body=b"taken\n")
 
-    origin.on("/take", take)
+    origin.on("/upload-not-held", take)
     with open(f"{sandbox.home}/large", "wb") as file:
         for _ in range(64):
             file.write(BLOCK)
     with _Resident(stack) as resident:
-        sandbox.curl("-T", f"{sandbox.home}/large", "https://api.test/take", check=True)
+        sandbox.curl("-T", f"{sandbox.home}/large", "https://api.test/upload-not-held", check=True)
     with open(f"{sandbox.home}/large", "rb") as file:
         assert seen["digest"] == hashlib.file_digest(file, "sha256").hexdigest()
     assert resident.most < _allowance(stack)

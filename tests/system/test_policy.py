@@ -385,7 +385,9 @@ RULES = "rules:\n  - name: a\n    hosts: [ok.test]\n    action: allow\n"
 BAD_POLICIES = {
     "unknown key": ("version: 1\nname: x\ndefaultt: deny\n", ":3:1", "default"),
     "unknown rule key": ("version: 1\nname: x\ndefault: deny\n" + RULES + "    host: [a]\n", ":8:5", "hosts"),
-    "not built yet": ("version: 1\nname: x\ndefault: deny\n" + RULES + "    paths: ['/a']\n", ":8:5", "not available in this version"),
+    "not built yet": ("version: 1\nname: x\ndefault: deny\n" + RULES + "    client: {uid: 0}\n", ":8:5", "not available in this version"),
+    "bad path": ("version: 1\nname: x\ndefault: deny\n" + RULES + "    paths: ['/a', '/b/../c']\n", ":8:19", "a dot segment"),
+    "tunnel behind paths": ("version: 1\nname: x\ndefault: deny\n" + RULES + "    paths: [/a]\n" + RULES.split("rules:\n")[1].replace("name: ", "name: t-").replace("action: allow", "action: tunnel"), ":9:5", "looks at paths"),
     "ask": ("version: 1\nname: x\ndefault: deny\n" + RULES.replace("action: allow", "action: ask"), ":7:", "not available in this version"),
     "tunnel with methods": ("version: 1\nname: x\ndefault: deny\n" + RULES.replace("action: allow", "action: tunnel") + "    methods: [GET]\n", ":8:14", "shows no requests"),
     "tunnel behind methods": ("version: 1\nname: x\ndefault: deny\n" + RULES + "    methods: [GET]\n" + RULES.split("rules:\n")[1].replace("name: ", "name: t-").replace("action: allow", "action: tunnel"), ":9:5", "looks at methods"),
