@@ -67,7 +67,7 @@ def paired(rows):
 
 
 def refused(helper, plain, places, address, error, paced):
-    events = helper.daemon.hello[0] if paced else -1
+    events = helper.daemon.hello[1] if paced else -1  # behind the heartbeat
     unreachable = "10.0.0.1" if ":" not in address else "2001:db8::10"
     rows = connects(
         "failing", ROUNDS, CALLS, BLOCK, int(paced), events,

@@ -24,7 +24,7 @@ class Refused(Exception):
 
 class Helper:
     def __init__(self, real=False):
-        self.rig = helper_rig.Rig()
+        self.rig = helper_rig.Rig("--outage", "wait")  # signs of life by Python would be what is measured
         self.daemon = self.process = None
         self.policy = os.memfd_create("policy")
         os.write(self.policy, POLICY)
