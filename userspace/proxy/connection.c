@@ -62,7 +62,7 @@ static const uint32_t connection_time[] = {
 	[CONNECTION_HANDSHAKE] = TIME_HANDSHAKE,
 	[CONNECTION_HEAD] = TIME_RELAX, /* then the rest of TIME_IDLE */
 	[CONNECTION_EXCHANGE] = 0,
-	[CONNECTION_STREAMS] = TIME_REQUEST_HEAD,
+	[CONNECTION_STREAMS] = TIME_RELAX, /* then the rest of TIME_IDLE */
 	[CONNECTION_DNS] = TIME_IDLE,
 	[CONNECTION_TUNNEL] = 0,
 	[CONNECTION_DRAIN] = TIME_UPLOAD, /* TIME_LINGER once all is sent */
@@ -178,7 +178,7 @@ static void connection_streams_expired(struct connection *c)
 	case CONNECTION_WAITS_EXCHANGES:
 		return;
 	default:
-		connection_break(c); /* a preface or a head that does not come in time */
+		connection_break(c); /* a head that does not come in time */
 	}
 }
 

@@ -32,10 +32,9 @@ enum connection_state {
 
 /* What a connection of HTTP/2 waits for. */
 enum connection_waits {
-	CONNECTION_WAITS_START, /* its preface */
+	CONNECTION_WAITS_NOTHING, /* idle */
 	CONNECTION_WAITS_HEAD, /* the rest of a head */
 	CONNECTION_WAITS_EXCHANGES, /* no deadline but theirs */
-	CONNECTION_WAITS_NOTHING, /* idle */
 };
 
 /* Where the client wants to be: what it connected to, or the target of its CONNECT. */
