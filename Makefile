@@ -288,7 +288,7 @@ FUZZ_hook        := base/fault
 FUZZ_HELPER_hook := bounding hook_bundle hook_conf hook_json hook_seccomp hook_spec hook_state unix_paths
 
 define FUZZ_RULE
-$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c tests/fuzz/check.h $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
+$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(wildcard tests/fuzz/*.h) $(patsubst %,userspace/%.c,$(FUZZ_$(1))) $(patsubst %,netns-helper/%.c,$(FUZZ_HELPER_$(1)))
 	$$(call say,FUZZ,$$@)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CLANG) $$(FUZZFLAGS) -o $$@ $$(filter %.c,$$^) -lyaml -lcrypto -ljansson -lcap -lbpf -lnghttp2

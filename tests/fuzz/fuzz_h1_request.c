@@ -10,14 +10,7 @@
 #include "http/h1_head.h"
 #include "http/h1_write.h"
 #include "http/target.h"
-#include "msg_same.h"
-
-struct answer {
-	int r;
-	size_t used;
-	const char *why;
-	struct msg m;
-};
+#include "h1_answer.h"
 
 static struct answer parse(struct slice in, size_t *scan)
 {
@@ -25,12 +18,6 @@ static struct answer parse(struct slice in, size_t *scan)
 
 	a.r = h1_request_parse(in, scan, &a.m, &a.used, &a.why);
 	return a;
-}
-
-static void check_same(const struct answer *a, const struct answer *b)
-{
-	assert(a->r == b->r && a->used == b->used && strcmp(a->why, b->why) == 0);
-	assert(a->r != 1 || msg_same(&a->m, &b->m));
 }
 
 /* The first part from memory of exactly its size, so that nothing is read beyond it. */

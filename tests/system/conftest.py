@@ -34,6 +34,7 @@ sys.path[:0] = [path for path in (HERE, os.path.dirname(HERE)) if path not in sy
 import containers  # noqa: E402
 import documents  # noqa: E402
 import helper_rig  # noqa: E402
+import installed  # noqa: E402
 import topology  # noqa: E402
 from farside import FarSide, UplinkSandbox  # noqa: E402
 from sandbox import Sandbox, attached, default_lane, leftovers  # noqa: E402
@@ -253,7 +254,7 @@ def yard(world):
 
 @pytest.fixture(scope="module")
 def podman(yard):
-    containers.need("podman", "runc")
+    installed.need("podman", "runc")
     made = containers.Podman(yard)
     yield made
     made.close()

@@ -9,11 +9,9 @@ it in the v1 hierarchies of a hybrid machine is removed at the end.
 import itertools
 import json
 import os
-import shutil
 import signal
 import subprocess
 
-import pytest
 
 import documents
 import topology
@@ -282,13 +280,6 @@ def call(argv, timeout=60, **options):
         argv, capture_output=True, timeout=timeout * PATIENCE, stdin=subprocess.DEVNULL, check=False, cwd="/", **options)
     done.stdout, done.stderr = (part.decode("utf-8", "replace") for part in (done.stdout, done.stderr))
     return done
-
-
-def need(*programs):
-    """Skips where they are not installed."""
-    absent = [program for program in programs if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin")]
-    if absent:
-        pytest.skip(f"not installed: {', '.join(absent)} (scripts/setup --tests)")
 
 
 def kill(pid):

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,6 +10,7 @@ import subprocess
 import pytest
 
 import client
+import installed
 from sandbox import PYTHON, Refused
 from waiting import until
 
@@ -76,8 +76,7 @@ public class Get {
 
 def test_CAP_01_java_whose_sockets_are_all_of_IPv6(sandbox, stack, world, origin):
     """openjdk of Debian; a name with an IPv4 address only, so that the socket has it in mapped form."""
-    if not all(map(shutil.which, ("java", "javac", "keytool"))):
-        pytest.skip("no JDK here (Debian: default-jdk-headless)")
+    installed.need("java", "javac", "keytool")
     source, store = world.write("Get.java", JAVA), os.path.join(world.run, "java.p12")
     subprocess.run(["javac", "-d", world.run, source], check=True, capture_output=True, timeout=120)
     subprocess.run(

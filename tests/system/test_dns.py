@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sandbox's name service: what it is told, and which question leaves."""
 import os
-import shutil
 import subprocess
 
 import dns.message
@@ -9,6 +8,7 @@ import pytest
 
 import client
 import hello
+import installed
 from asking import SHARED, ask, ask_many, ask_many_tcp, told
 from documents import POLICY
 from waiting import PATIENCE
@@ -62,11 +62,10 @@ int main(int argc, char **argv)
 @pytest.fixture(scope="module")
 def musl_lookup(world):
     """A static program with musl's resolver, as a container of Alpine has it."""
-    compiler = shutil.which("musl-gcc")
-    assert compiler, "musl-tools is missing: run scripts/setup --tests"
+    installed.need("musl-gcc")
     program = os.path.join(world.run, "musl-lookup")
     subprocess.run(
-        [compiler, "-static", "-x", "c", "-o", program, world.write("lookup.c", MUSL)], check=True
+        ["musl-gcc", "-static", "-x", "c", "-o", program, world.write("lookup.c", MUSL)], check=True
     )
     return program
 
@@ -126,9 +125,7 @@ def test_DNS_06_programs_with_a_stub_resolver_line_work(sandbox, world, server):
 
 
 def test_DNS_06_a_program_of_Go_with_its_own_resolver_works(sandbox, world):
-    compiler = shutil.which("go")
-    if not compiler:
-        pytest.skip("Go is not installed")
+    installed.need("go")
     source = """package main
 import ("context"; "fmt"; "net"; "os")
 func main() {
@@ -139,7 +136,7 @@ func main() {
 """
     program = os.path.join(world.run, "go-lookup")
     subprocess.run(
-        [compiler, "build", "-o", program, world.write("lookup.go", source)], check=True,
+        ["go", "build", "-o", program, world.write("lookup.go", source)], check=True,
         env={**os.environ, "CGO_ENABLED": "0", "GOCACHE": os.path.join(world.run, "go-cache"), "GO111MODULE": "off"},
     )
     for server in ("127.0.0.53", "127.0.0.11"):

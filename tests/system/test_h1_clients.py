@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import installed
 from documents import API_SECRET
 from origin import files
 from test_h1_cases import would_upgrade
@@ -16,16 +17,10 @@ from test_h1_cases import would_upgrade
 # ---- H1-06: git --------------------------------------------------------------------------------------
 
 
-def need(*programs):
-    missing = [program for program in programs if not shutil.which(program)]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-
-
 @pytest.fixture
 def repository(sandbox, world, origin):
     """git(...) runs git on a repository in the sandbox whose remote is the origin's."""
-    need("git")
+    installed.need("git")
     root = os.path.join(world.run, "repositories")
     shutil.rmtree(root, ignore_errors=True)
     bare = os.path.join(root, "r.git")
@@ -121,7 +116,7 @@ public class Post {
 
 
 def test_H1_09_java_offers_an_upgrade(sandbox, world, origin):
-    need("java", "javac")
+    installed.need("java", "javac")
     origin.on("/h2c-java", would_upgrade)
     subprocess.run(["javac", "-d", world.run, world.write("Post.java", JAVA)], check=True, capture_output=True, timeout=120)
     done = sandbox.run(["java", "-Xshare:auto", "-cp", world.run, "Post", "http://api.test/h2c-java"], timeout=120)
@@ -137,7 +132,7 @@ PACKAGES = 12
 @pytest.fixture
 def mirror(world, origin):
     """A repository of Debian packages at http://api.test/debian."""
-    need("apt-get", "dpkg-deb")
+    installed.need("apt-get", "dpkg-deb")
     root = os.path.join(world.run, "debian")
     if not os.path.isdir(root):
         entries = []

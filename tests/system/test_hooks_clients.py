@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 import containers
+import installed
 import javaclass
 from documents import API_SECRET, SECRETS
 
@@ -40,14 +41,14 @@ NOTES = {"sallyport.credentials": "web", "sallyport.search": "test"}
 
 
 def _runc(yard, argv, annotations):
-    containers.need("runc")
+    installed.need("runc")
     box = containers.Runc(yard, argv, annotations)
     assert box.prepared.returncode == 0, box.prepared.stderr
     return box.run()
 
 
 def _podman(yard, argv, annotations):
-    containers.need("podman", "runc")
+    installed.need("podman", "runc")
     podman = containers.Podman(yard)
     try:
         return podman.run(*argv, annotations=annotations)
@@ -82,7 +83,7 @@ def test_the_placeholder_is_swapped(said, origin, client):
 @pytest.mark.parametrize("client", ["curl without its variables", "java", "java without its variable"])
 def test_the_ca_is_trusted(said, client):
     if client.startswith("java"):
-        containers.need("java")
+        installed.need("java")
     assert "hello from api.test" in said[0][client]
 
 
@@ -100,7 +101,7 @@ def test_metadata_is_refused_at_once(said):
 
 
 def test_a_policy_that_opens_metadata_lets_the_canary_fire(yard, watch):
-    containers.need("runc")
+    installed.need("runc")
     box = containers.Runc(yard, ["curl", "-sS", "-m", "10", "http://169.254.169.254/"], {"sallyport.policy": "open"})
     done = box.run()
     assert "hello from" in done.stdout, done.stderr
@@ -109,7 +110,7 @@ def test_a_policy_that_opens_metadata_lets_the_canary_fire(yard, watch):
 
 def test_crun(yard, origin):
     """Where crun runs at all: on a hybrid machine, or without CAP_SYS_RESOURCE, it does not."""
-    containers.need("crun")
+    installed.need("crun")
     control = containers.Runc(yard, ["true"], prepare=False, program="crun")
     del control.config["hooks"]
     control.write()

@@ -6,7 +6,7 @@
  *   dns_settle()    an action that needs nobody else → the reply
  *   dns_resolved()  the outcome of the lookup → the reply
  *
- * Policy is never told by REFUSED or SERVFAIL, which stop a stub resolver's search; and NXDOMAIN is
+ * Policy is never told by REFUSED or SERVFAIL, which end a program's search; and NXDOMAIN is
  * said for every type of a name or for none, since musl takes it for the whole name.
  */
 #ifndef SALLYPORT_DNS_ANSWERS_H

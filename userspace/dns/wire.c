@@ -2,7 +2,7 @@
 /*
  * wire.c – DNS packets, see wire.h.
  *
- * Strict, because no packet that a sandbox sends here is forwarded: a stub resolver's query has one
+ * Strict, because no packet that a sandbox sends here is forwarded: a program's query has one
  * well known shape, and what has another is answered with an rcode, never guessed at.
  *
  * What answers deliberately do not have:
