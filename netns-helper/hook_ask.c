@@ -118,9 +118,8 @@ int hook_ask_prepare(const char *state, const char *id, struct fault *fault)
 
 	if (fd < 0)
 		return fault_set(fault, -ECOMM,
-			"sallyportd does not answer in %s (%s): start it with `scripts/sallyport "
-			"up`",
-			state, strerror(-fd));
+			"sallyportd does not answer in %s: start it with `scripts/sallyport up`",
+			state); /* no strerror(): Podman takes "No such file" for a command of the container's */
 	(void)snprintf(request, sizeof(request),
 		"PUT /v1/prepared/%s HTTP/1.1\r\nHost: sallyport\r\nConnection: close\r\n\r\n",
 		id); /* an id is short */

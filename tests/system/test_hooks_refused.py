@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import containers
+import installed
 import topology
 from containers import Runc
 
@@ -18,7 +19,7 @@ LINE = re.compile(r"sallyport-hook: [^\n]*")
 
 @pytest.fixture(autouse=True)
 def runc():
-    containers.need("runc")
+    installed.need("runc")
 
 
 class Attempt:
@@ -125,6 +126,7 @@ def test_no_helper(yard):
     attempt.refused("no helper serves in", "sallyport up")
     done = containers.call([yard.hook, "--config", conf, "prepare", "--id", "x", "--bundle", attempt.box.bundle])
     assert done.returncode == 1 and "sallyportd does not answer" in done.stderr
+    assert "No such file" not in done.stderr, "Podman takes that for a command of the container's"
 
 
 def test_an_id_in_use_and_its_poststop(yard):
