@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 
-
 import documents
 import topology
 from origin.netns import Netns

@@ -117,7 +117,7 @@ def test_H1_07_much_goes_up_whole_in_bounded_memory(sandbox, stack, world, origi
 
 # ---- H1-07: slow readers ----------------------------------------------------------------------------------
 
-READERS, EACH = 20, 24  # so many, and so much for each in MiB
+READERS, EACH = 20, 48  # so many, and so much for each in MiB
 
 
 class Reader:

@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-import containers
+import installed
 from containers import Runc, gone, kill
 from waiting import PATIENCE, until
 
 
 @pytest.fixture(autouse=True)
 def runc():
-    containers.need("runc")
+    installed.need("runc")
 
 
 @pytest.fixture
