@@ -41,7 +41,7 @@ HARDEN   := privileges seccomp
 CAPTURE  := flows heartbeat listener losses paths refusals uses
 UPSTREAM := dial pool resolve
 CONTROL  := commands link socket
-PROXY    := connection decide drain exchange exchange_start explicit first head journal kernel leg lookup names naming notes opening origin origin_users prepared pulse record refusal refuse registry relay report rewrite_head sandbox session stream_h1 stream_h2 synthetic synthetic_record tunnel upgrade worker
+PROXY    := connection decide drain exchange exchange_start explicit first head journal kernel leg lookup names naming notes opening origin origin_users prepared pulse record refusal refuse registry registry_prepared relay report rewrite_head sandbox session stream_h1 stream_h2 synthetic synthetic_record tunnel upgrade worker
 FOLDERS  := base model ring tls http dns policy cred rewrite conf audit harden capture upstream control proxy ctl
 HELPER   := addresses arguments ask attach bounding cgroup client containers daemon_link daemon_tell dial_openings \
             dialler document enter footing foreign foreign_holders foreign_links foreign_rules foreign_sockets \

@@ -224,7 +224,12 @@ static void daemon_link_pump_one(struct daemon_peer *peer)
 	if (peer->source.fd < 0 || peer->phase == DAEMON_GREETED)
 		return;
 	r = daemon_tell_due(peer);
-	if (r < 0 && r != -EAGAIN) {
+	if (peer->link->sandboxes->unheard[daemon_peer_slot(peer)]) {
+		log_warn("the daemon of pid %d has not read for 5 seconds what ended; its "
+			 "connection is closed, the next is offered what there is",
+			(int)peer->pid);
+		daemon_link_drop(peer);
+	} else if (r < 0 && r != -EAGAIN) {
 		(void)log_errno(r, "cannot send to the daemon; its connection is closed");
 		daemon_link_drop(peer);
 	}

@@ -487,6 +487,7 @@ static int sandboxes_turn(struct sandboxes *s, struct sandbox *sandbox, uint64_t
 			return SANDBOXES_POLL_MS;
 		log_warn("sandbox %s: %s did not go within 5 seconds", sandbox->attachment->id,
 			sandboxes_known(sandbox) ? "the daemon's copies" : "its processes");
+		sandboxes_wait_no_more(s, sandbox);
 	}
 	sandboxes_unwatch(sandbox);
 	attach_undo(sandbox->attachment);

@@ -85,6 +85,9 @@ struct sandboxes {
 	uint64_t proof_ms; /* no self-test begins before */
 	uint64_t containers_ms; /* nor is any container looked at */
 	bool linked[PROTO_DAEMONS]; /* a daemon is connected that is offered sandboxes */
+	unsigned int overdue[PROTO_DAEMONS]; /* sandboxes that ended before it had let go of them */
+	bool unheard
+		[PROTO_DAEMONS]; /* … before it could even be told: it must be offered all anew */
 	int serving; /* the slot of the one that serves; -1 = none */
 	pid_t daemon; /* … its pid, or 0 */
 	pid_t settled; /* the same, once it has taken all that is active */
@@ -142,6 +145,9 @@ bool sandboxes_known(const struct sandbox *sandbox);
 void sandboxes_served(struct sandbox *sandbox);
 /* Whether it owes an answer about a sandbox that is active, or has not been offered one. */
 bool sandboxes_owed(const struct sandboxes *s, unsigned int slot);
+
+/* A sandbox ends, whatever the daemons still hold of it: what they say of it later is no surprise. */
+void sandboxes_wait_no_more(struct sandboxes *s, const struct sandbox *sandbox);
 
 /* What the daemon said. -EPROTO when that was not its turn to say. */
 int sandboxes_active(struct sandboxes *s, unsigned int slot, const struct proto_active *active);

@@ -26,6 +26,8 @@ void sandboxes_served(struct sandbox *sandbox)
 void sandboxes_link_up(struct sandboxes *s, unsigned int slot)
 {
 	s->linked[slot] = true;
+	s->overdue[slot] = 0;
+	s->unheard[slot] = false;
 	notes_renew(&s->notes, slot);
 	for (struct sandbox *one = s->first; one; one = one->next)
 		one->words[slot] = (struct sandbox_word){.offer_due = one->state == SANDBOX_ACTIVE};
@@ -76,11 +78,24 @@ int sandboxes_gone(struct sandboxes *s, unsigned int slot, const char *id)
 {
 	struct sandbox *sandbox = sandboxes_find(s, id);
 
-	if (!sandbox || sandbox->state != SANDBOX_LEAVING || sandbox->words[slot].withdraw_due ||
-		!sandbox->words[slot].known)
+	if (sandbox && sandbox->state == SANDBOX_LEAVING && !sandbox->words[slot].withdraw_due &&
+		sandbox->words[slot].known) {
+		sandbox->words[slot].known = false;
+		return 0;
+	}
+	if (s->overdue[slot] == 0)
 		return -EPROTO;
-	sandbox->words[slot].known = false;
+	s->overdue[slot]--; /* it was not waited for any longer */
 	return 0;
+}
+
+void sandboxes_wait_no_more(struct sandboxes *s, const struct sandbox *sandbox)
+{
+	for (size_t i = 0; i < PROTO_DAEMONS; i++)
+		if (sandbox->words[i].withdraw_due)
+			s->unheard[i] = true;
+		else if (sandbox->words[i].known)
+			s->overdue[i]++;
 }
 
 bool sandboxes_known(const struct sandbox *sandbox)

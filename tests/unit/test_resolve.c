@@ -290,6 +290,32 @@ static void test_limit_and_free(void **state)
 	assert_int_equal(o[LIMIT_LOOKUPS].calls, 0);
 }
 
+static bool odd(const void *arg, const void *whom)
+{
+	return ((const struct outcome *)arg - (const struct outcome *)whom) % 2;
+}
+
+/* One asker's lookups end at once, the others' at their time; their places are free when the servers' time is over. */
+static void test_cancel_of(void **state)
+{
+	static struct outcome o[6];
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(o); i++)
+		assert_int_equal(ask(f, "silent.test", &o[i]), 0);
+	resolve_cancel_of(f->resolver, odd, o);
+	for (unsigned i = 0; i < ARRAY_SIZE(o); i++) {
+		assert_int_equal(o[i].calls, i % 2);
+		assert_true(!o[i].calls || o[i].err == -ECANCELED);
+	}
+	resolve_cancel_of(f->resolver, odd, o);
+	(void)loop_run(f->loop);
+	for (unsigned i = 0; i < ARRAY_SIZE(o); i++) {
+		assert_int_equal(o[i].calls, 1);
+		assert_int_equal(o[i].err, i % 2 ? -ECANCELED : -ETIMEDOUT);
+	}
+}
+
 struct text {
 	struct fixture *f;
 	unsigned calls;
@@ -414,6 +440,7 @@ int main(void)
 		TEST(test_no_server),
 		TEST(test_names),
 		TEST(test_limit_and_free),
+		TEST(test_cancel_of),
 		TEST(test_chain),
 		TEST(test_records),
 		TEST(test_records_deadline),

@@ -64,6 +64,7 @@ static const int seccomp_controls[] = {
 	SCMP_SYS(fstat),
 	SCMP_SYS(fsync),
 	SCMP_SYS(ftruncate),
+	SCMP_SYS(getdents64),
 	SCMP_SYS(getpeername),
 	SCMP_SYS(getsockname),
 	SCMP_SYS(getsockopt),

@@ -106,7 +106,7 @@ static enum lookup_place lookup_try(struct lookup *l)
 	struct shared *shared = l->seat->worker->shared;
 	int r;
 
-	if (shared->ending) {
+	if (shared->ending || l->seat->sandbox->leaving) {
 		lookup_give(l, -ECANCELED, NULL, 0);
 		return LOOKUP_ANSWERED;
 	}
@@ -141,6 +141,31 @@ static void lookup_resolved(void *arg, int err, const struct addr *addrs, unsign
 		if (place == LOOKUP_NO_ROOM)
 			lookup_enqueue(q, next);
 	}
+}
+
+static bool lookup_is_of(const void *lookup, const void *sandbox)
+{
+	return ((const struct lookup *)lookup)->seat->sandbox == sandbox;
+}
+
+void lookup_forget(struct sandbox *s)
+{
+	struct lookup_queue *q = &s->shared->lookups;
+	struct lookup **at = &q->first;
+
+	q->last = NULL;
+	while (*at) {
+		struct lookup *l = *at;
+
+		if (l->seat->sandbox == s) {
+			*at = l->next;
+			lookup_give(l, -ECANCELED, NULL, 0);
+		} else {
+			q->last = l;
+			at = &l->next;
+		}
+	}
+	resolve_cancel_of(s->shared->resolver, lookup_is_of, s);
 }
 
 static void lookup_ask(struct mail *m)

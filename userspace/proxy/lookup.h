@@ -11,6 +11,7 @@
 #include "ring/loop.h"
 
 struct dns_records;
+struct sandbox;
 struct seat;
 struct worker;
 
@@ -38,6 +39,8 @@ struct lookup *lookup_start(struct seat *seat, const char *name, lookup_done don
 /* The same for records of a type of dns_records_type(). */
 struct lookup *lookup_start_records(
 	struct seat *seat, const char *name, uint16_t type, lookup_records_done done, void *arg);
+/* In the control thread, of a sandbox that is leaving: its workers have all answers at once, -ECANCELED. */
+void lookup_forget(struct sandbox *s);
 /* done will not be called. */
 void lookup_cancel(struct lookup *l);
 

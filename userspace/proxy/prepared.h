@@ -23,6 +23,7 @@ struct prepared {
 		char id[LIMIT_SANDBOX_ID + 1]; /* empty: free */
 		uint64_t until_ms; /* monotonic */
 	} at[PREPARED_MAX];
+	bool more; /* prepared_adopt() found more than there is room for */
 };
 
 /* Notes the id, or notes it anew. 0, or -EBUSY when there are PREPARED_MAX. */
@@ -31,5 +32,11 @@ int prepared_add(struct prepared *p, const char *id, uint64_t now_ms);
 void prepared_drop(struct prepared *p, const char *id);
 /* Takes out one whose time is over; its id into ret. Whether there was one. */
 bool prepared_expired(struct prepared *p, uint64_t now_ms, char ret[LIMIT_SANDBOX_ID + 1]);
+/*
+ * Notes, as prepared_add() does, every sandbox that has a folder in STATE/handout, is not noted yet and not known().
+ * How many, or -errno.
+ */
+int prepared_adopt(struct prepared *p, const char *state, bool (*known)(void *arg, const char *id),
+	void *arg, uint64_t now_ms);
 
 #endif

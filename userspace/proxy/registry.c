@@ -38,7 +38,7 @@
 
 enum { REGISTRY_GRACE = 3000 /* milliseconds for a new helper to offer what it has */ };
 
-static struct sandbox *registry_find(const struct registry *r, const char *id)
+struct sandbox *registry_find(const struct registry *r, const char *id)
 {
 	for (struct sandbox *s = r->first; s; s = s->next)
 		if (strcmp(s->at.id, id) == 0)
@@ -67,7 +67,7 @@ static void registry_end(struct registry *r, struct sandbox *s)
 		s->gone(s);
 }
 
-static bool registry_is_leaving(const struct registry *r, const char *id)
+bool registry_is_leaving(const struct registry *r, const char *id)
 {
 	for (const struct sandbox *s = r->leaving; s; s = s->next)
 		if (strcmp(s->at.id, id) == 0)
@@ -93,6 +93,7 @@ static void registry_refuse(struct registry *r, const char *id, int error, const
 	(void)snprintf(a.id, sizeof(a.id), "%s", id);
 	(void)snprintf(a.text, sizeof(a.text), "%s", text);
 	link_active(r->link, &a);
+	r->refused = true;
 	if (r->taking)
 		registry_fail(r, "a sandbox is refused");
 }
@@ -122,7 +123,7 @@ static void registry_confirm(struct registry *r, const struct sandbox *s)
 }
 
 /* The credentials of all entries whose patterns name the sandbox. 0 and *ret (NULL: none), or -errno. */
-static int registry_credentials(
+int registry_credentials(
 	struct registry *r, const char *id, struct fault *fault, struct credset **ret)
 {
 	struct credset *parts[CREDSET_MAX];
@@ -298,6 +299,7 @@ static void registry_hello(
 	int e;
 
 	r->linked = r->greeted = true;
+	r->refused = false;
 	r->waits = hello->wait;
 	r->dialler.take_over = r->taking;
 	link_dialler(r->link, &r->dialler);
@@ -336,6 +338,7 @@ static void registry_serve(void *arg)
 			log_error("sandbox %s: %s", s->at.id, fault.text);
 		sandbox_seat(s);
 	}
+	timer_start(r->shared->control, &r->grace, REGISTRY_GRACE);
 	log_info("took over %u sandboxes", r->count);
 }
 
@@ -417,6 +420,7 @@ static void registry_grace(struct timer *t)
 		s = next;
 	}
 	kernel_prune(&r->kernel);
+	registry_prepared_adopt(r);
 }
 
 static const struct link_events registry_events = {
@@ -429,44 +433,6 @@ static const struct link_events registry_events = {
 	.lost = registry_lost,
 };
 
-/* ---- before there is an offer */
-
-int registry_prepare(struct registry *r, const char *id)
-{
-	struct sandbox_home home = {.state = r->conf->state, .shared = r->shared};
-	struct fault fault = {0};
-	int e;
-
-	if (registry_find(r, id))
-		return -EEXIST;
-	if (registry_is_leaving(r, id))
-		return -EBUSY;
-	e = prepared_add(&r->prepared, id, clock_monotonic_ms());
-	if (e < 0)
-		return e;
-	e = registry_credentials(r, id, &fault, &home.credentials);
-	e = e ? e : sandbox_prepare(&home, id, &fault);
-	credset_unref(home.credentials);
-	if (e == 0)
-		return 0;
-	log_warn("sandbox %s cannot be prepared: %s", id,
-		fault.text[0] ? fault.text : strerrordesc_np(-e));
-	prepared_drop(&r->prepared, id);
-	sandbox_forget(id, r->conf->state);
-	return -EINVAL;
-}
-
-static void registry_expire(struct registry *r)
-{
-	char id[LIMIT_SANDBOX_ID + 1];
-
-	while (prepared_expired(&r->prepared, clock_monotonic_ms(), id)) {
-		log_info("sandbox %s was prepared and is not attached: forgotten", id);
-		if (!registry_find(r, id))
-			sandbox_forget(id, r->conf->state);
-	}
-}
-
 /* ---- the clock: credential files */
 
 static void registry_look(struct timer *t)
@@ -476,7 +442,7 @@ static void registry_look(struct timer *t)
 	if (!r->linked) /* no helper: is there still anything to wait for? */
 		registry_over(r);
 	kernel_look(&r->kernel);
-	registry_expire(r);
+	registry_prepared_expire(r);
 	for (struct sandbox *s = r->first; s; s = s->next) {
 		struct credset *next;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* registry_internal.h – only for registry.c and report.c. */
+/* registry_internal.h – only for registry.c, registry_prepared.c and report.c. */
 #ifndef SALLYPORT_PROXY_REGISTRY_INTERNAL_H
 #define SALLYPORT_PROXY_REGISTRY_INTERNAL_H
 
@@ -30,6 +30,7 @@ struct registry {
 	bool taking; /* not handed over yet */
 	bool greeted; /* … and what there is to take has been offered, or is being */
 	bool failed; /* … and will not be */
+	bool refused; /* an offer of this helper: somebody attached may be none of ours */
 	bool draining; /* another daemon has taken over */
 	struct pulse pulse;
 	struct drain drain;
@@ -43,5 +44,16 @@ struct registry {
 	struct timer look, grace, take;
 	struct prepared prepared;
 };
+
+/* One that is attached; whether one is withdrawn, and the workers have it still. */
+struct sandbox *registry_find(const struct registry *r, const char *id);
+bool registry_is_leaving(const struct registry *r, const char *id);
+/* Those of this id, a new reference; NULL when none is meant for it. */
+int registry_credentials(
+	struct registry *r, const char *id, struct fault *fault, struct credset **ret);
+
+/* Notes what lies on disk of sandboxes that are neither; removes what was noted and has not been attached in time. */
+void registry_prepared_adopt(struct registry *r);
+void registry_prepared_expire(struct registry *r);
 
 #endif

@@ -25,6 +25,7 @@
 #include "cred/placeholder.h"
 #include "policy/digest.h"
 #include "policy/policy.h"
+#include "proxy/lookup.h"
 #include "proxy/sandbox.h"
 #include "proxy/shared.h"
 #include "proxy/worker.h"
@@ -458,6 +459,7 @@ void sandbox_seat(struct sandbox *s)
 void sandbox_unseat(struct sandbox *s)
 {
 	s->leaving = true;
+	lookup_forget(s); /* a silent server holds nobody up */
 	for (unsigned i = 0; i < s->shared->nworkers; i++)
 		sandbox_post(s, &s->orders[i].leave, i, sandbox_leave_deliver);
 }

@@ -65,7 +65,7 @@ struct resolve_entry {
 	struct timer timer; /* the deadline, later the grace */
 	struct resolve_part parts[RESOLVE_FAMILIES];
 	uint8_t pending; /* queries in flight */
-	bool told;
+	bool told, cancelled;
 	resolve_done done; /* NULL: of records, */
 	resolve_records_done records_done;
 	struct dns_records *records; /* the asker's, until it is told */
@@ -118,10 +118,10 @@ static void resolve_tell(struct resolve_entry *e)
 	e->told = true;
 	timer_stop(e->resolver->loop, &e->timer);
 	if (e->records_done) {
-		e->records_done(e->arg, e->resolver->closing ? -ECANCELED : a->err);
+		e->records_done(e->arg, e->cancelled ? -ECANCELED : a->err);
 		return;
 	}
-	if (e->resolver->closing) {
+	if (e->cancelled) {
 		e->done(e->arg, -ECANCELED, NULL, 0);
 		return;
 	}
@@ -476,9 +476,30 @@ unsigned resolve_in_flight(const struct resolver *r)
 	return r->entries.used;
 }
 
+void resolve_cancel_of(
+	struct resolver *r, bool (*of)(const void *arg, const void *whom), const void *whom)
+{
+	for (uint32_t i = 0; i < r->entries.made; i++) {
+		struct resolve_entry *e = slab_at(&r->entries, i);
+
+		if (!e || e->told || !of(e->arg, whom))
+			continue;
+		e->cancelled = true;
+		resolve_tell(e);
+	}
+}
+
+static bool resolve_any(const void *arg, const void *whom)
+{
+	(void)arg;
+	(void)whom; /* all of them */
+	return true;
+}
+
 void resolve_cancel(struct resolver *r)
 {
 	r->closing = true;
+	resolve_cancel_of(r, resolve_any, NULL);
 	ares_cancel(r->channel); /* every query ends here, by its callback */
 	resolve_pump(r);
 }

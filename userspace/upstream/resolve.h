@@ -20,7 +20,7 @@ enum { RESOLVE_SERVERS = 8 }; /* more are left out */
 /*
  * The end of a lookup. err: 0 with n ≥ 1 addresses (at most LIMIT_ADDRESSES, IPv4 first, port 0);
  * -ENOENT no such name; -ENODATA the name has neither A nor AAAA; -ETIMEDOUT nobody answered in
- * time; -EIO servers failed or spoke nonsense; -ECANCELED resolve_free(). addrs is borrowed for the
+ * time; -EIO servers failed or spoke nonsense; -ECANCELED one of the cancels. addrs is borrowed for the
  * call.
  */
 typedef void (*resolve_done)(void *arg, int err, const struct addr *addrs, unsigned n);
@@ -55,6 +55,9 @@ int resolve_records(struct resolver *r, const char *name, uint16_t type, struct 
 /* Lookups that still hold something. */
 unsigned resolve_in_flight(const struct resolver *r);
 
+/* Ends with -ECANCELED the lookups for whose arg of() says that they are whom's. Not from inside a resolve_done. */
+void resolve_cancel_of(
+	struct resolver *r, bool (*of)(const void *arg, const void *whom), const void *whom);
 /* Ends all lookups with -ECANCELED, and no other is taken any more. Not from inside a resolve_done. */
 void resolve_cancel(struct resolver *r);
 /* The same, and frees. NULL is allowed. */
