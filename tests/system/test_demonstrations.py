@@ -79,7 +79,7 @@ def test_demonstration_3_metadata_and_private_addresses_are_refused_at_once(sand
         url = f"http://[{address}]/" if ":" in address else f"http://{address}/"
         done = sandbox.curl("-w", "%{time_total}", url)
         assert done.returncode == 7, done.stderr  # curl: could not connect
-        assert float(done.stdout) < 0.5
+        assert float(done.stdout) < 2
     watch.nothing()
     assert not watch.packets_to(metadata, private, metadata.removeprefix("::ffff:"), private.removeprefix("::ffff:"))
 

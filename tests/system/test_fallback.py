@@ -274,7 +274,7 @@ def test_POL_10_metadata_is_refused_at_once_by_every_spelling(sandbox, world, ho
     watch = world.watch()
     done = sandbox.run(["curl", "-sS", "-m", "5", "-w", "%{time_total}", f"http://{host}/latest/meta-data/"])
     assert done.returncode == 7, (done.returncode, done.stdout, done.stderr)  # couldn't connect
-    assert float(done.stdout) < 0.5, "at once"
+    assert float(done.stdout) < 2, "at once: curl would wait for 5"
     watch.nothing(host)
 
 

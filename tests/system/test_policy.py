@@ -105,7 +105,7 @@ def test_POL_01_a_client_that_waits_for_the_server_is_reset_at_once(sandbox, wor
         start = time.monotonic()
         with pytest.raises(ConnectionResetError):
             sock.recv(100)
-        assert time.monotonic() - start < 0.5
+        assert time.monotonic() - start < 2
         control.settimeout(0.3)
         with pytest.raises(TimeoutError):
             control.recv(100)
